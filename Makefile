@@ -1,0 +1,42 @@
+# Everything sets itself up: `make demo` and `make test` need only Python 3.11 or later, git and make.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: help demo test lint bench setup clean
+
+help: ## Show what there is to make
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+# Set-up happens once, and again when what is installed has changed.
+.venv/installed: pyproject.toml constraints.txt
+	@echo "Setting up .venv (a few minutes, once)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(PIP) install --quiet --upgrade 'pip>=25.1'
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[report]' --group dev
+	@touch $@
+
+setup: .venv/installed ## Set up .venv with everything development needs
+
+demo: setup ## Train MFEC with mellowmax in FourRoom, and draw its learning curve
+	@rm -rf runs/demo
+	$(BIN)/memec train memec/FourRoom-v0 --explore mellowmax --steps 20000 --out runs/demo
+	$(BIN)/memec evaluate runs/demo
+	$(BIN)/memec report runs/demo
+
+lint: setup ## Check style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint ## Check style and types, then run all tests
+	$(BIN)/pytest -n 2
+
+bench: setup ## Measure speed, as ratios within one run; writes benchmarks/latest.json
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove the set-up and all caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

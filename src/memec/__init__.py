@@ -1,0 +1,51 @@
+"""Episodic control for Gymnasium: agents that remember what paid off and learn from a few thousand steps.
+
+from memec import MFEC, Mellowmax
+
+agent = MFEC("CartPole-v1", explore=Mellowmax(omega=7.5), seed=0).learn(50_000, progress=True)
+action, _ = agent.predict(observation)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memec.agents import MFEC as MFEC
+    from memec.agents.memories import Memories as Memories
+    from memec.envs.world import World as World
+    from memec.envs.world import make as make
+    from memec.errors import MemecError as MemecError
+    from memec.explore import UCB as UCB
+    from memec.explore import Boltzmann as Boltzmann
+    from memec.explore import EpsilonGreedy as EpsilonGreedy
+    from memec.explore import Mellowmax as Mellowmax
+    from memec.explore import Thompson as Thompson
+    from memec.memory import Memory as Memory
+    from memec.memory import MemorySettings as MemorySettings
+
+_HOMES = {
+    "MFEC": "memec.agents",
+    "Memories": "memec.agents.memories",
+    "World": "memec.envs.world",
+    "make": "memec.envs.world",
+    "MemecError": "memec.errors",
+    "UCB": "memec.explore",
+    "Boltzmann": "memec.explore",
+    "EpsilonGreedy": "memec.explore",
+    "Mellowmax": "memec.explore",
+    "Thompson": "memec.explore",
+    "Memory": "memec.memory",
+    "MemorySettings": "memec.memory",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, so that `memec --help` need not wait for compilers and emulators."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'memec' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

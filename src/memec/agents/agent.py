@@ -1,0 +1,221 @@
+"""What every agent offers: `learn`, `predict`, `save` and `load`, as users know them from Stable-Baselines3."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from memec.envs.world import World, make
+from memec.errors import MemecError, NotFiniteError
+from memec.settings import Settings
+from memec.train.events import Event
+from memec.train.files import Arrays, read_arrays, write_arrays
+from memec.train.loop import Loop, TrainingSettings
+from memec.train.progress import show_progress
+from memec.train.protocol import GreedyPolicy, Observation, StateId
+from memec.train.seeds import Seeds
+
+FORMAT = 1
+Env = str | gymnasium.Env[Any, Any] | World
+
+
+class Agent(ABC):
+    """An agent in its world. What it is made of is its `settings`; what it has learned is its `arrays()`."""
+
+    name: ClassVar[str]
+    settings_type: ClassVar[type[Settings]]
+
+    def __init__(self, world: World, settings: Settings, seed: int, *, owns_world: bool) -> None:
+        self.world = world
+        self.settings = settings
+        self.seed = seed
+        self.seeds = Seeds(seed)
+        self.generator = self.seeds.generator("agent")
+        self._owns_world = owns_world
+        self._prediction_generator = self.seeds.generator("prediction")
+        self._loop = Loop(self, self.world, self.seeds)
+
+    # --- what an algorithm fills in ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def act(self, observation: Observation, state_id: StateId) -> int:
+        """Choose an action to learn from."""
+
+    @abstractmethod
+    def observe(self, reward: float, observation: Observation, terminated: bool, truncated: bool) -> None:
+        """Take in what the last action led to."""
+
+    @abstractmethod
+    def abandon_episode(self) -> None:
+        """Forget the episode under way: it will not be finished."""
+
+    @abstractmethod
+    def greedy_policy(self, generator: np.random.Generator) -> GreedyPolicy:
+        """Return a policy that acts as well as the agent can and changes nothing in it."""
+
+    @abstractmethod
+    def choose_actions(
+        self,
+        observations: NDArray[Any],
+        state_ids: NDArray[np.uint64] | None,
+        deterministic: bool,
+        generator: np.random.Generator,
+    ) -> NDArray[np.int64]:
+        """Choose for a batch of observations, without learning from it."""
+
+    @abstractmethod
+    def arrays(self) -> Arrays:
+        """Return everything learned."""
+
+    @abstractmethod
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what another agent with the same settings learned."""
+
+    # --- what users call --------------------------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> int:
+        """How many steps the agent has learned from."""
+        return self._loop.step
+
+    def learn(
+        self,
+        steps: int,
+        *,
+        progress: bool = False,
+        evaluate_every: int = 0,
+        evaluation_episodes: int = 10,
+        evaluation_env: Env | None = None,
+        callback: Callable[[Event], Any] | None = None,
+    ) -> Self:
+        """Train for so many more steps.
+
+        With `evaluate_every`, the greedy policy is tried out every so many steps in an environment of its own.
+        `callback` gets every event; training stops early when it returns False.
+        """
+        if not self._owns_world:
+            self._loop.abandon_episode()  # somebody else may have moved their environment meanwhile
+        if steps < 1:
+            raise MemecError(f"To learn takes at least one step; {steps} were asked for.")
+        settings = TrainingSettings.read(
+            {
+                "steps": self.steps + steps,
+                "evaluate_every_steps": evaluate_every,
+                "evaluation_episodes": evaluation_episodes,
+            }
+        )
+        evaluation_world = self._evaluation_world(evaluation_env) if evaluate_every else None
+        events = self.train(settings, evaluation_world)
+        if progress:
+            events = show_progress(events, settings.steps, self.steps)
+        for event in events:
+            if callback is not None and callback(event) is False:
+                break
+        return self
+
+    def train(self, settings: TrainingSettings, evaluation_world: World | None = None) -> Generator[Event]:
+        """Train until `settings.steps` in all and yield what happens: the loop itself, for own readers."""
+        return self._loop.run(settings, evaluation_world)
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+        *,
+        state_id: NDArray[np.uint64] | None = None,
+    ) -> tuple[Any, Any]:
+        """Return the action for one observation, or an array of actions for a batch, and `state` as it came.
+
+        Observations are those of the environment. Without `deterministic` the agent explores as it does in training.
+        Where a state is more than its observation (Atari's RAM), `state_id` tells the memory which state this is;
+        without it the state is judged by its neighbours.
+        """
+        fit = self.world.observation
+        single = not fit.is_batch(observation)
+        observations = fit(observation)[None] if single else fit.batch(observation)
+        if state_id is None:
+            ids = self.world.state_ids(observations)
+        else:
+            ids = np.ascontiguousarray(state_id, np.uint64).reshape(-1, 2)
+            if len(ids) != len(observations):
+                raise MemecError(f"{len(observations)} observations need as many state ids; {len(ids)} came.")
+        try:
+            actions = self.choose_actions(observations, ids, deterministic, self._prediction_generator)
+        except NotFiniteError:
+            raise NotFiniteError("The observation holds NaN or infinity.") from None
+        actions = actions + self.world.first_action
+        return (actions[0] if single else actions), state
+
+    def save(self, path: str | Path) -> None:
+        """Write the whole agent, memory included, to one safetensors file."""
+        about = {
+            "format": FORMAT,
+            "agent": self.name,
+            "environment": self.world.id,
+            "settings": self.settings.model_dump(mode="json"),
+            "seed": self.seed,
+            "steps": self.steps,
+            "actions": self.world.actions,
+            "observation": [self.world.observation.kind, list(self.world.observation.shape)],
+            "generator": self.generator.bit_generator.state,
+        }
+        path = Path(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_arrays(path, self.arrays(), about)
+        except OSError as error:
+            raise MemecError(f"The agent cannot be saved to {path}: {error.strerror or error}.") from None
+
+    @classmethod
+    def load(cls, path: str | Path, env: Env | None = None) -> Self:
+        """Return the agent that `save` wrote, with identical behaviour.
+
+        Its environment is made again by its id unless `env` gives one; an id that names a module is never followed.
+        """
+        arrays, about = read_arrays(Path(path))
+        if about.get("format") != FORMAT:
+            raise MemecError(f"{path} has the format {about.get('format')!r}; this version of memec reads {FORMAT}.")
+        if about.get("agent") != cls.name:
+            raise MemecError(f"{path} holds a {about.get('agent')!r} agent, not {cls.name!r}.")
+        identity = about.get("environment")
+        if env is None:
+            if not isinstance(identity, str) or ":" in identity or not identity:
+                raise MemecError(f"Loading {path} needs its environment ({identity!r}): pass env=...")
+            env = identity
+        try:
+            settings = cls.settings_type.read(about["settings"])
+            agent = cls.from_settings(env, settings, seed=int(about["seed"]))
+            expected = [about["actions"], about["observation"]]
+            fit = agent.world.observation
+            if expected != [agent.world.actions, [fit.kind, list(fit.shape)]]:
+                raise MemecError(f"{path} was trained in an environment with other actions or observations.")
+            agent.restore(arrays)
+            agent.generator.bit_generator.state = about["generator"]
+            agent._loop.step = int(about["steps"])
+        except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
+            raise MemecError(f"{path} cannot be read: {type(error).__name__} {' '.join(str(error).split())}.") from None
+        return agent
+
+    @classmethod
+    @abstractmethod
+    def general_settings(cls, kind: str) -> Settings:
+        """Return settings for an environment of which only the kind of observation is known."""
+
+    @classmethod
+    @abstractmethod
+    def from_settings(cls, env: Env, settings: Any, *, seed: int = 0) -> Self:
+        """Make the agent from its settings, as the command line does."""
+
+    def _evaluation_world(self, env: Env | None) -> World:
+        if isinstance(env, World):
+            return env
+        again = env or (self.world.id if self._owns_world else self.world.environment.spec)
+        if again is None:
+            raise MemecError("To evaluate while learning in an environment of your own, pass evaluation_env as well.")
+        return make(again, training=False)

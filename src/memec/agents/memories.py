@@ -1,0 +1,50 @@
+"""The memories behind a decision, for people to look at."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memec.memory import Memory, Recall
+
+
+@dataclass(frozen=True)
+class Memories:
+    """What stands behind the value of one action: `value` is the mean of `returns` weighted by `weights`."""
+
+    action: int
+    value: float
+    exact: bool
+    """Whether this very state is known for this action; then it is the one memory there is, with weight 1."""
+    distances: NDArray[np.float64]
+    """How far each memory's key is from the key of the observation, nearest first."""
+    weights: NDArray[np.float64]
+    """How much each memory counts; the sum is 1."""
+    returns: NDArray[np.float64]
+    """The return that followed in each memory."""
+    steps: NDArray[np.int64]
+    """The step of training at which each memory was stored."""
+    keys: NDArray[np.float32]
+    """What each memory is recognised by."""
+
+    def __len__(self) -> int:
+        return len(self.returns)
+
+
+def memories_behind(memory: Memory, recall: Recall) -> list[Memories]:
+    """Return the memories behind each action's value in a recall of one key."""
+    weights = memory.weights(recall)
+    found: list[Memories] = []
+    for action in range(memory.actions):
+        there = recall.slots[action] >= 0
+        slots = recall.slots[action][there]
+        contents: dict[str, Any] = {
+            "distances": np.sqrt(recall.squared_distances[action][there].astype(np.float64)),
+            "weights": weights[action][there],
+            "returns": memory.returns[slots],
+            "steps": memory.steps[slots],
+            "keys": memory.keys[slots],
+        }
+        found.append(Memories(action, float(recall.values[action]), bool(recall.exact[action]), **contents))
+    return found

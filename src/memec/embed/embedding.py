@@ -1,0 +1,29 @@
+"""What every embedding can do, and the arrays it deals in."""
+
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Key = npt.NDArray[np.float32]
+
+
+class Embedding(Protocol):
+    """Turns observations into keys. The same observation always has the same key, bit for bit."""
+
+    @property
+    def key_size(self) -> int:
+        """How many numbers a key has."""
+
+    def __call__(self, observation: Array) -> Key:
+        """The key of one observation, in an array of its own."""
+
+    def batch(self, observations: Array) -> Key:
+        """The keys of several observations, one per row."""
+
+    def fork(self) -> Self:
+        """The same embedding for a second stream of observations, such as an evaluation beside the training."""
+
+    def arrays(self) -> dict[str, Array]:
+        """What a checkpoint must hold to restore this embedding."""

@@ -1,0 +1,226 @@
+"""Atari games by the protocol of DQN (Mnih et al., 2015), straight on the emulator."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ale_py
+import cv2
+import gymnasium
+import numpy as np
+from ale_py import roms
+from gymnasium.spaces import Box, Discrete
+from numpy.typing import NDArray
+
+from memec.errors import MemecError, unknown_name
+
+FRAMES_PER_STEP = 4
+STACKED_FRAMES = 4
+FRAME_SIZE = 84
+FRAME_LIMIT = 108_000
+"""Half an hour of play at 60 frames a second."""
+
+MOST_NO_OPS = 30
+NO_OP = 0
+
+cv2.setNumThreads(1)
+ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+
+
+class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
+    """One Atari game as DQN plays it.
+
+    An action is repeated for four frames; the pixelwise maximum of the last two, in grey and reduced to 84x84, joins a
+    stack of four (oldest first). As in DQN the stack holds zeros before an episode's first frame. A new game begins
+    with 1 to 30 frames of doing nothing. There is no automatic FIRE: games that wait for it list it as an action.
+
+    With `life_loss_ends_episode` a lost life terminates the episode with `info["game_over"]` False, and the next
+    `reset` continues the game with one frame of no-op. A `reset` with a seed, with `options={"new_game": True}`, or at
+    any other moment begins a new game; the same seed and actions give the same game, whatever was played before.
+    `sticky_actions` is the probability, at each frame, that the emulator sees the previous action once more
+    (Machado et al., 2018). Rewards are the game's own, unclipped.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012  (Gymnasium's own declaration)
+
+    def __init__(
+        self,
+        id: str,
+        *,
+        life_loss_ends_episode: bool = False,
+        sticky_actions: float = 0.0,
+        most_no_ops: int = MOST_NO_OPS,
+        frame_limit: int = FRAME_LIMIT,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise MemecError(f"An Atari game cannot be rendered as {render_mode!r}: choose rgb_array.")
+        if not 0 <= sticky_actions < 1:
+            raise MemecError(f"Sticky actions are a probability below 1, not {sticky_actions}.")
+        if most_no_ops < 1:
+            raise MemecError(f"A game begins with at least one frame of no-op, not with {most_no_ops}.")
+        self.id = id
+        self.life_loss_ends_episode = life_loss_ends_episode
+        self.sticky_actions = sticky_actions
+        self.most_no_ops = most_no_ops
+        self.frame_limit = frame_limit
+        self.render_mode = render_mode
+
+        self._emulator = ale_py.ALEInterface()
+        # The emulator draws its sticky actions from a generator that only loading the game anew (110 ms) can seed:
+        # ours are drawn from this environment's own generator instead.
+        self._emulator.setFloat("repeat_action_probability", 0.0)
+        self._emulator.setInt("random_seed", 1)
+        self._emulator.loadROM(rom_path(id))
+        self._emulator.reset_game()
+        self._emulator.act(NO_OP)
+        self._first_state = self._emulator.cloneState(include_rng=True)
+        self._first_screen: NDArray[np.uint8] = self._emulator.getScreenGrayscale()
+        self._actions = [action.value for action in self._emulator.getMinimalActionSet()]
+        self._earlier_screen = np.empty_like(self._first_screen)
+        self._screen = np.empty_like(self._first_screen)
+        self._stack = np.zeros((STACKED_FRAMES, FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
+        self._lives = 0
+        self._life_lost = False
+        self._previous_action = NO_OP
+
+        self.action_space = Discrete(len(self._actions))
+        self.observation_space = Box(0, 255, shape=self._stack.shape, dtype=np.uint8)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+        """Begin a new game, or after a lost life continue the one being played."""
+        super().reset(seed=seed)
+        new_game = seed is not None or bool(options and options.get("new_game")) or not self._life_lost
+        if not new_game:
+            self._act(NO_OP)
+            self._emulator.getScreenGrayscale(self._screen)
+        if new_game or self._emulator.game_over():
+            self._begin_game()
+        self._life_lost = False
+        self._lives = self._emulator.lives()
+        self._stack[:] = 0
+        self._push_screen()
+        return self._stack.copy(), self._info(game_over=False)
+
+    def step(self, action: int | np.integer[Any]) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
+        """Repeat an action for four frames."""
+        if not 0 <= action < len(self._actions):
+            raise MemecError(f"{self.id} has the actions 0 to {len(self._actions) - 1}, not {action}.")
+        emulator = self._emulator
+        button = self._actions[action]
+        # Only the last two screens count. A game that ends in the first two frames shows its last screen alone.
+        reward = self._act(button)
+        if not emulator.game_over():
+            reward += self._act(button)
+        if not emulator.game_over():
+            reward += self._act(button)
+        emulator.getScreenGrayscale(self._earlier_screen)
+        if not emulator.game_over():
+            reward += self._act(button)
+        emulator.getScreenGrayscale(self._screen)
+        np.maximum(self._earlier_screen, self._screen, out=self._screen)
+        self._push_screen()
+
+        game_over = emulator.game_over()
+        truncated = not game_over and emulator.getEpisodeFrameNumber() >= self.frame_limit
+        lives = emulator.lives()
+        # Q*bert shows no lives for some frames before its game is over: that is the end of the game, not one more life.
+        life_lost = self.life_loss_ends_episode and 0 < lives < self._lives and not game_over
+        self._lives = lives
+        self._life_lost = life_lost and not truncated
+        info = self._info(game_over=game_over or truncated)
+        return self._stack.copy(), float(reward), game_over or life_lost, truncated, info
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """Give the emulator's colour screen."""
+        if self.render_mode is None:
+            return None
+        screen: NDArray[np.uint8] = self._emulator.getScreenRGB()
+        return screen
+
+    def ram(self) -> NDArray[np.uint8]:
+        """Give the console's 128 bytes of memory, which tell one state of a game from another."""
+        memory: NDArray[np.uint8] = self._emulator.getRAM()
+        return memory
+
+    def clone(self) -> dict[str, NDArray[np.generic]]:
+        """All that is needed to continue from here, as arrays. (`render` is right again after the next step.)"""
+        return {
+            "emulator": np.frombuffer(self._emulator.cloneState(include_rng=True).serialize(), dtype=np.uint8).copy(),
+            "stack": self._stack.copy(),
+            "episode": np.array([self._lives, self._life_lost, self._previous_action], dtype=np.int64),
+            "generator": _generator_words(self.np_random),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[np.generic]]) -> NDArray[np.uint8]:
+        """Continue where `clone` was taken, in this or another process; returns the observation there."""
+        self._set_back(ale_py.ALEState(arrays["emulator"].tobytes()))
+        self._stack[:] = arrays["stack"]
+        lives, life_lost, self._previous_action = (int(value) for value in arrays["episode"])
+        self._lives, self._life_lost = lives, bool(life_lost)
+        self.np_random = _generator_from_words(arrays["generator"])
+        return self._stack.copy()
+
+    def _begin_game(self) -> None:
+        # Not the emulator's own reset: in some games (Assault, Beam Rider, Berzerk) the last game shines through it.
+        self._set_back(self._first_state)
+        self._screen[:] = self._first_screen
+        self._previous_action = NO_OP
+        # The first state already has one no-op behind it.
+        further_no_ops = int(self.np_random.integers(self.most_no_ops))
+        for _ in range(further_no_ops):
+            self._emulator.act(NO_OP)
+        if further_no_ops:
+            self._emulator.getScreenGrayscale(self._screen)
+
+    def _set_back(self, state: ale_py.ALEState) -> None:
+        """Set the emulator, but not its screen, to a state taken after at least one frame."""
+        self._emulator.reset_game()
+        # Q*bert goes astray when its state is restored, or was taken, before the first frame was emulated.
+        self._emulator.act(NO_OP)
+        self._emulator.restoreState(state)
+
+    def _act(self, button: int) -> int:
+        if self.sticky_actions and self.np_random.random() < self.sticky_actions:
+            button = self._previous_action
+        self._previous_action = button
+        reward: int = self._emulator.act(button)
+        return reward
+
+    def _push_screen(self) -> None:
+        self._stack[:-1] = self._stack[1:]
+        cv2.resize(self._screen, (FRAME_SIZE, FRAME_SIZE), dst=self._stack[-1], interpolation=cv2.INTER_AREA)
+
+    def _info(self, *, game_over: bool) -> dict[str, Any]:
+        return {"lives": self._lives, "frame": self._emulator.getEpisodeFrameNumber(), "game_over": game_over}
+
+
+def rom_path(id: str) -> Path:
+    """Where the game behind an id such as `ALE/MsPacman-v5` lies."""
+    spec = gymnasium.registry.get(id)
+    path = roms.get_rom_path(spec.kwargs["game"]) if spec is not None and id.startswith("ALE/") else None
+    if path is None:
+        raise unknown_name("Atari game", id, [known for known in gymnasium.registry if known.startswith("ALE/")])
+    return path
+
+
+def _generator_words(generator: np.random.Generator) -> NDArray[np.uint64]:
+    """The state of a PCG64 generator: two 128-bit numbers, low word first, and half a spare draw."""
+    state = generator.bit_generator.state
+    numbers = (state["state"]["state"], state["state"]["inc"])
+    halves = [half for number in numbers for half in (number & 0xFFFFFFFFFFFFFFFF, number >> 64)]
+    return np.array([*halves, state["has_uint32"], state["uinteger"]], dtype=np.uint64)
+
+
+def _generator_from_words(words: NDArray[np.generic]) -> np.random.Generator:
+    low, high, increment_low, increment_high, has_spare, spare = (int(word) for word in words)
+    bits = np.random.PCG64()
+    bits.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": low | high << 64, "inc": increment_low | increment_high << 64},
+        "has_uint32": has_spare,
+        "uinteger": spare,
+    }
+    return np.random.Generator(bits)

@@ -1,0 +1,223 @@
+"""What the training loop sees of an environment: canonical observations, actions 0 to n-1, and the id of each state."""
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from math import isfinite
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.spaces import Discrete
+from numpy.typing import NDArray
+
+from memec.envs.observation import fit_observation
+from memec.envs.registration import register
+from memec.envs.rooms import Room
+from memec.envs.state_id import state_id
+from memec.errors import MemecError, NotFiniteError
+
+ATARI_PREFIX = "ALE/"
+
+
+class World:
+    """An environment made fit for an agent; `make` builds one."""
+
+    __slots__ = (
+        "_has_lives",
+        "_observed",
+        "_ram",
+        "actions",
+        "environment",
+        "first_action",
+        "game_over",
+        "id",
+        "observation",
+    )
+
+    def __init__(self, environment: gymnasium.Env[Any, Any], id: str) -> None:
+        space = environment.action_space
+        if not isinstance(space, Discrete):
+            raise MemecError(f"memec chooses among numbered actions (Discrete), but {id} has the action space {space}.")
+        self.environment = environment
+        self.id = id
+        self.actions = int(space.n)
+        self.first_action = int(space.start)
+        self.observation = fit_observation(environment.observation_space)
+        self.game_over = True
+        """Whether the last episode ended with its game: False when only a life was lost."""
+        self._observed: NDArray[Any] | None = None
+        self._ram = _ram_reader(environment)
+        self._has_lives = _is_atari(environment.unwrapped)
+
+    def reset(self, seed: int | None = None) -> NDArray[Any]:
+        """Begin an episode; a seed begins it the same way every time."""
+        raw, _ = self.environment.reset(seed=seed)
+        observed = self._observed = self.observation(raw)
+        return observed
+
+    def step(self, action: int) -> tuple[NDArray[Any], float, bool, bool]:
+        """Take an action from 0 to n-1: the new observation, the reward, whether terminated, whether truncated."""
+        raw, reward, terminated, truncated, info = self.environment.step(self.first_action + action)
+        reward = float(reward)
+        if not isfinite(reward):
+            raise NotFiniteError(f"{self.id} gave the reward {reward}: rewards must be finite numbers.")
+        if terminated or truncated:
+            self.game_over = info["game_over"] if self._has_lives else True
+        observed = self._observed = self.observation(raw)
+        return observed, reward, bool(terminated), bool(truncated)
+
+    def state_id(self) -> NDArray[np.uint64]:
+        """The 128-bit id of the current state: of an Atari game's memory, of any other world's observation."""
+        if self._ram is not None:
+            return state_id(self._ram())
+        if self._observed is None:
+            raise MemecError(f"{self.id} has no state before its first reset.")
+        return state_id(self._observed)
+
+    def state_ids(self, observations: NDArray[Any]) -> NDArray[np.uint64] | None:
+        """The ids of states known by their observations; None where a state is more than that (Atari's memory)."""
+        if self._ram is not None:
+            return None
+        return np.stack([state_id(observation) for observation in observations])
+
+    def clone(self) -> dict[str, NDArray[np.generic]] | None:
+        """All that is needed to continue from the current state, as arrays; None where the environment cannot say."""
+        environment = _cloneable(self.environment)
+        return None if environment is None else cast("dict[str, NDArray[np.generic]]", environment.clone())
+
+    def restore(self, arrays: Mapping[str, NDArray[np.generic]]) -> NDArray[Any]:
+        """Continue where `clone` was taken; returns the observation there."""
+        environment = _cloneable(self.environment)
+        if environment is None:
+            raise MemecError(f"{self.id} cannot be set back to an earlier state.")
+        observed = self._observed = self.observation(environment.restore(arrays))
+        return observed
+
+    def close(self) -> None:
+        """Release what the environment holds."""
+        self.environment.close()
+
+
+def make(
+    env: str | EnvSpec | gymnasium.Env[Any, Any],
+    *,
+    training: bool = True,
+    sticky_actions: float = 0.0,
+    render_mode: str | None = None,
+    **env_options: Any,
+) -> World:
+    """Make the world of an environment or its Gymnasium id (also `module:Id`).
+
+    `ALE/...` ids give the Atari game by the protocol of DQN, in which a lost life ends an episode while `training`.
+    An environment object is used as it is. Other options go to the environment's constructor.
+    """
+    if isinstance(env, gymnasium.Env):
+        if sticky_actions or render_mode is not None or env_options:
+            raise MemecError("An environment object is used as it is: give options with an environment's id instead.")
+        return World(env, env.spec.id if env.spec is not None else type(env.unwrapped).__name__)
+    if isinstance(env, EnvSpec):
+        return World(gymnasium.make(env), env.id)
+    if not isinstance(env, str):
+        raise MemecError(f"An environment is a Gymnasium environment or its id, not {type(env).__name__}.")
+    options = env_options if render_mode is None else {"render_mode": render_mode, **env_options}
+    name = _import_module_of(env)
+    if name.startswith(ATARI_PREFIX):
+        environment = _make_atari(name, training, sticky_actions, options)
+    elif sticky_actions:
+        raise MemecError(f"Sticky actions are a setting of Atari games ({ATARI_PREFIX}...), and {env} is none.")
+    else:
+        environment = _make_registered(name, options)
+    try:
+        return World(environment, env)
+    except MemecError:
+        environment.close()
+        raise
+
+
+def _make_atari(id: str, training: bool, sticky_actions: float, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    # The emulator and OpenCV take a third of a second to import, which the other worlds need not wait for.
+    from memec.envs.atari import Atari
+
+    if id not in gymnasium.registry:
+        raise _unknown_environment(id)
+    settings = {"life_loss_ends_episode": training, "sticky_actions": sticky_actions, **options}
+    try:
+        return Atari(id, **settings)
+    except TypeError as error:
+        raise MemecError(f"{id} cannot be made with the options {options}: {error}.") from error
+
+
+def _import_module_of(id: str) -> str:
+    """Import the module of `module:Id`, which registers its environments, and give the id alone."""
+    module, _, name = id.rpartition(":")
+    if module:
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            raise MemecError(f"{id} cannot be made: there is no module named {error.name!r}.") from error
+    return name
+
+
+def _make_registered(id: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    register()
+    # Gymnasium itself finds the latest version of an id without one.
+    if id not in gymnasium.registry and re.search(r"-v\d+$", id):
+        raise _unknown_environment(id)
+    try:
+        return gymnasium.make(id, disable_env_checker=True, **options)
+    except gymnasium.error.UnregisteredEnv as error:
+        raise _unknown_environment(id) from error
+    except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
+        raise MemecError(f"{id} needs a package that is not installed: {_one_line(error)}") from error
+    except gymnasium.error.Error as error:
+        raise MemecError(f"{id!r} cannot be made: {_one_line(error)}") from error
+    except TypeError as error:
+        if not options:
+            raise
+        raise MemecError(f"{id} cannot be made with the options {options}: {_one_line(error)}.") from error
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _unknown_environment(id: str) -> MemecError:
+    """Name the registered id nearest to an unknown one, whether or not its namespace was written."""
+    import ale_py  # noqa: F401  (it registers the Atari games, which may be what was meant)
+
+    # The Atari ids without a namespace are the old ones, which do not follow the protocol.
+    ids = [
+        spec.id
+        for spec in gymnasium.registry.values()
+        if spec.namespace is not None or spec.entry_point != "ale_py.env:AtariEnv"
+    ]
+    by_spelling = {known.rpartition("/")[2].lower(): known for known in ids} | {known.lower(): known for known in ids}
+    nearest = get_close_matches(id.lower(), by_spelling, n=1, cutoff=0.5)
+    if nearest:
+        return MemecError(f"Unknown environment {id!r}: did you mean {by_spelling[nearest[0]]!r}?")
+    return MemecError(f"Unknown environment {id!r}: nothing of a similar name is registered with Gymnasium.")
+
+
+def _is_atari(environment: object) -> bool:
+    """Whether this is our own Atari environment, found without importing the emulator for everything else."""
+    module = sys.modules.get("memec.envs.atari")
+    return module is not None and isinstance(environment, module.Atari)
+
+
+def _ram_reader(environment: gymnasium.Env[Any, Any]) -> Callable[[], NDArray[np.uint8]] | None:
+    game: Any = environment.unwrapped
+    if _is_atari(game):
+        return cast("Callable[[], NDArray[np.uint8]]", game.ram)
+    emulator = sys.modules.get("ale_py")
+    if emulator is not None and isinstance(game, emulator.AtariEnv):
+        return cast("Callable[[], NDArray[np.uint8]]", game.ale.getRAM)
+    return None
+
+
+def _cloneable(environment: gymnasium.Env[Any, Any]) -> Any:
+    """The environment if it can be cloned; a wrapper may hold state of its own, so a wrapped one cannot."""
+    return environment if isinstance(environment, Room) or _is_atari(environment) else None

@@ -1,0 +1,30 @@
+"""What goes wrong for a user, said in one sentence."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class MemecError(Exception):
+    """A mistake the user can mend; its text says what was wrong and what would be right.
+
+    The command line prints it as one line and leaves with status 2.
+    """
+
+
+class NotFiniteError(MemecError):
+    """A key, return, reward or observation that is NaN or infinite."""
+
+
+def unknown_name(what: str, name: str, known: Iterable[str]) -> MemecError:
+    """Say that `name` is no known `what`, and which known name is nearest."""
+    names = sorted(known)
+    nearest = get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from {', '.join(names)}."
+    return MemecError(f"Unknown {what} {name!r}: {hint}")
+
+
+def environment_failed(error: Exception, when: str) -> MemecError:
+    """Say that the user's environment raised, what, and when."""
+    if isinstance(error, MemecError):
+        return error
+    return MemecError(f"The environment raised {type(error).__name__} {when}: {error}")

@@ -1,0 +1,63 @@
+"""All settings of one run, and how `--set memory.capacity=20000` finds its way."""
+
+import json
+from typing import Any
+
+from pydantic import Field, NonNegativeInt
+
+from memec.agents import AGENTS, AnyAgentSettings
+from memec.errors import MemecError, unknown_name
+from memec.settings import Settings, setting_names
+from memec.train import TrainingSettings
+
+
+class EnvironmentSettings(Settings):
+    """Which world, and how it is set up."""
+
+    id: str
+    sticky_actions: float = Field(0.0, ge=0.0, lt=1.0)
+    """Atari only: the probability that the emulator repeats the previous action instead."""
+
+
+class RunSettings(Settings):
+    """Everything that decides how a run goes: the same settings on the same machine give the same run."""
+
+    environment: EnvironmentSettings
+    agent: AnyAgentSettings
+    training: TrainingSettings = TrainingSettings()
+    seed: NonNegativeInt = 0
+
+
+def changes_from(assignments: list[str], agent: str) -> dict[str, Any]:
+    """Read `name=value` assignments into nested changes; `agent.` in front of the agent's settings may be left out."""
+    changes: dict[str, Any] = {}
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        if not equals or not name:
+            raise MemecError(f"--set takes name=value, such as memory.capacity=20000; {assignment!r} is not that.")
+        path = name.strip().split(".")
+        if path[0] not in RunSettings.model_fields:
+            if path[0] not in AGENTS[agent].settings_type.model_fields:
+                raise unknown_name("setting", name, known_names(agent))
+            path = ["agent", *path]
+        part = changes
+        for step in path[:-1]:
+            part = part.setdefault(step, {})
+            if not isinstance(part, dict):
+                raise MemecError(f"--set gives {name} two meanings.")
+        part[path[-1]] = _value(text)
+    return changes
+
+
+def known_names(agent: str) -> list[str]:
+    """Return every name that `--set` takes for a run of this agent."""
+    own = [name for name, _ in setting_names(RunSettings) if not name.startswith("agent.")]
+    return own + [name for name, _ in setting_names(AGENTS[agent].settings_type) if name != "name"]
+
+
+def _value(text: str) -> Any:
+    """Numbers, true, false and lists as in JSON; anything else is a string."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,37 @@
+"""Strategies by their name, for settings files and the command line."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from memec.errors import MemecError, unknown_name
+from memec.explore.boltzmann import Boltzmann
+from memec.explore.epsilon_greedy import EpsilonGreedy
+from memec.explore.greedy import Greedy
+from memec.explore.mellowmax import Mellowmax
+from memec.explore.thompson import Thompson
+from memec.explore.ucb import UCB
+
+AnyStrategy = EpsilonGreedy | Boltzmann | Mellowmax | UCB | Thompson | Greedy
+
+Strategy = Annotated[AnyStrategy, Field(discriminator="name")]
+"""Any strategy, as a field of settings: its `name` says which."""
+
+STRATEGIES: dict[str, type[AnyStrategy]] = {
+    "epsilon-greedy": EpsilonGreedy,
+    "boltzmann": Boltzmann,
+    "mellowmax": Mellowmax,
+    "ucb": UCB,
+    "thompson": Thompson,
+    "greedy": Greedy,
+}
+
+
+def strategy(name: str, **options: Any) -> AnyStrategy:
+    """Make the strategy of this name, such as `strategy("mellowmax", omega=25)`."""
+    if name not in STRATEGIES:
+        raise unknown_name("strategy", name, STRATEGIES)
+    kind = STRATEGIES[name]
+    if options and set(kind.model_fields) == {"name"}:
+        raise MemecError(f"The strategy {name!r} has nothing to set, so {next(iter(options))!r} does not belong to it.")
+    return kind.read(options)

@@ -1,0 +1,46 @@
+"""Upper confidence bound: what might be best is tried."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numba import njit
+from numpy.random import Generator
+from pydantic import NonNegativeFloat
+
+from memec.explore.belief import Belief, Floats, required_std, unusable
+from memec.explore.choice import REFUSED, argmax_random_tie, empty_like, shifted_scores, uniform_over_largest
+from memec.settings import Settings
+
+
+class UCB(Settings):
+    """Take the action of the largest mean + bonus * standard deviation, equals at random."""
+
+    name: Literal["ucb"] = "ucb"
+    bonus: NonNegativeFloat = 1.0
+    """How many standard deviations above its mean an action is hoped to be."""
+    needs_std: ClassVar[bool] = True
+
+    def choose(self, belief: Belief, step: int, rng: Generator) -> int:
+        """Draw an action."""
+        action: int = _choose(belief.mean, required_std(belief, self.name), self.bonus, rng.random())
+        if action < 0:
+            raise unusable(belief)
+        return action
+
+    def probabilities(self, belief: Belief, step: int) -> Floats:
+        """The distribution `choose` draws from."""
+        scores = empty_like(belief.mean)
+        probabilities = empty_like(belief.mean)
+        deviations = np.full(belief.mean.shape, self.bonus)
+        if not shifted_scores(belief.mean, required_std(belief, self.name), deviations, scores):
+            raise unusable(belief)
+        uniform_over_largest(scores, probabilities)
+        return probabilities
+
+
+@njit(cache=True, nogil=True)
+def _choose(mean: Floats, std: Floats, bonus: float, u: float) -> int:
+    scores = np.empty(mean.shape[0])
+    if not shifted_scores(mean, std, np.full(mean.shape[0], bonus), scores):
+        return REFUSED
+    return argmax_random_tie(scores, u)

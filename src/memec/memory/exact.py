@@ -1,0 +1,255 @@
+"""Exact nearest neighbours, all actions in one compiled call.
+
+Keys are kept a second time in blocks of 64, dimension by dimension, so that 64 distances are computed at once. In few
+dimensions the blocks are sorted into cells of space, and most of them are ruled out: a cell whose bounding box is
+further away than the k-th nearest entry found so far cannot hold a neighbour. The entries that the previous query found
+bound that distance from the start. Nothing of this changes an answer, which is a function of the keys alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from memec.memory.blocks import CHAIN, FILLED, FIRST, LANES, NEXT, Blocks, append, remove
+from memec.memory.cells import Cells, cell_of
+from memec.memory.kernels import COMPILE, LARGEST, insert, squared_distance
+
+# In many dimensions no box can be ruled out; below a few thousand entries reading all is quicker than leaving out.
+CUT_DIMENSIONS = 32
+CUT_ENTRIES = 2_048
+# Measured on CartPole and Acrobot: fewer entries a cell and half-empty blocks are read, more and boxes grow too wide.
+ENTRIES_PER_CELL = 40
+
+# Squared distances carry a relative rounding error of about (dimensions + 2) * 6e-8; ruling out allows for more.
+SLACK = np.float32(1 + 1e-4)
+
+
+class Exact:
+    """The k nearest entries of every action, exact to float rounding, ties in order of their slots."""
+
+    recall_estimate: float = 1.0
+
+    def __init__(self, keys: NDArray[np.float32], actions: int, neighbours: int, *, seed: int = 0) -> None:
+        self._keys = keys
+        self._actions = actions
+        self._last_found = np.full((actions, neighbours), -1, np.int64)
+        self._entries = 0
+        self._arrange(Cells.whole())
+
+    def put(self, slots: NDArray[np.int64]) -> None:
+        """Take in the keys just written at `slots`: new entries, replaced ones, or moved keys."""
+        self._entries += _file(
+            slots, self._keys, self._cells.dimensions, self._cells.values, self._boxes, self._block_keys,
+            self._blocks.chains, self._blocks.members, self._blocks.places, self._blocks.free,
+        )  # fmt: skip
+        self._puts += len(slots)
+        if self._puts >= max(CUT_ENTRIES, self._entries):  # boxes only ever grow: replaced keys wear them out
+            self.rebuild()
+
+    def nearest(
+        self,
+        queries: NDArray[np.float32],
+        wanted: NDArray[np.bool_],
+        squared_distances: NDArray[np.float32],
+        slots: NDArray[np.int64],
+        remember: bool,
+    ) -> None:
+        """Fill in, per query and wanted action, the nearest entries; missing ones are inf and -1."""
+        _nearest(
+            queries, wanted, squared_distances, slots, remember, self._keys, self._last_found, self._boxes,
+            self._block_keys, self._blocks.chains, self._blocks.members,
+        )  # fmt: skip
+
+    def rebuild(self) -> None:
+        """Take in that all keys changed in place: cut the cells anew and file every entry again."""
+        present = np.flatnonzero(self._blocks.present())
+        self._entries = 0
+        self._arrange(self._fitting_cells(present))
+        self._entries += _file(
+            present, self._keys, self._cells.dimensions, self._cells.values, self._boxes, self._block_keys,
+            self._blocks.chains, self._blocks.members, self._blocks.places, self._blocks.free,
+        )  # fmt: skip
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what `restore` needs to answer identically."""
+        return {"present": self._blocks.present()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from where `arrays` was taken; the keys are already in place."""
+        self._blocks.places[:, CHAIN] = np.where(arrays["present"], 0, -1)
+        self._last_found[:] = -1
+        self.rebuild()
+
+    def _fitting_cells(self, present: NDArray[np.intp]) -> Cells:
+        """Cut the space by a sample of the entries, or not at all where that does not pay."""
+        if len(present) < CUT_ENTRIES or self._keys.shape[1] > CUT_DIMENSIONS:
+            return Cells.whole()
+        levels = round(np.log2(len(present) / (self._actions * ENTRIES_PER_CELL)))
+        levels = min(max(levels, 4), 10)
+        every = max(1, len(present) // (32 * 2**levels))
+        return Cells.cut(self._keys[present[::every]], levels)
+
+    def _arrange(self, cells: Cells) -> None:
+        """Start with empty blocks, and boxes around nothing, for these cells."""
+        self._cells = cells
+        self._puts = 0
+        dimensions = -(-self._keys.shape[1] // 4) * 4  # read four at a time; the rest stays 0
+        self._blocks = Blocks.empty(len(self._keys), self._actions * len(cells))
+        self._block_keys = np.zeros((len(self._blocks.members), dimensions, LANES), np.float32)
+        groups = -(-len(cells) // LANES)
+        self._boxes = np.empty((self._actions, groups, self._keys.shape[1], 2, LANES), np.float32)
+        self._boxes[..., 0, :] = np.inf
+        self._boxes[..., 1, :] = -np.inf
+
+
+@njit(**COMPILE)
+def _file(
+    slots: NDArray[np.int64],
+    keys: NDArray[np.float32],
+    cut_dimensions: NDArray[np.int32],
+    cut_values: NDArray[np.float32],
+    boxes: NDArray[np.float32],
+    block_keys: NDArray[np.float32],
+    chains: NDArray[np.int32],
+    members: NDArray[np.int32],
+    places: NDArray[np.int32],
+    free: NDArray[np.int32],
+) -> int:
+    """File each slot in its cell, whose box grows to hold it; return how many were new."""
+    cells = len(cut_values) + 1
+    capacity = len(keys) // len(boxes)
+    new = 0
+    for slot in slots:
+        if places[slot, CHAIN] >= 0:
+            source, hole = remove(slot, chains, members, places, free)
+            for dimension in range(keys.shape[1]):
+                moved = block_keys[source // LANES, dimension, source % LANES]
+                block_keys[hole // LANES, dimension, hole % LANES] = moved
+        else:
+            new += 1
+        action = slot // capacity
+        cell = cell_of(keys[slot], cut_dimensions, cut_values)
+        place = append(slot, action * cells + cell, chains, members, places, free)
+        box = boxes[action, cell // LANES]
+        for dimension in range(keys.shape[1]):
+            value = keys[slot, dimension]
+            block_keys[place // LANES, dimension, place % LANES] = value
+            box[dimension, 0, cell % LANES] = min(box[dimension, 0, cell % LANES], value)
+            box[dimension, 1, cell % LANES] = max(box[dimension, 1, cell % LANES], value)
+    return new
+
+
+@njit(inline="always", **COMPILE)
+def _box_distances(boxes: NDArray[np.float32], query: NDArray[np.float32], distances: NDArray[np.float32]) -> None:
+    """Squared distances of 64 boxes to the query: 0 inside, infinite for a box around nothing."""
+    for lane in range(LANES):
+        distances[lane] = np.float32(0)
+    for dimension in range(boxes.shape[0]):
+        value = query[dimension]
+        for lane in range(LANES):
+            gap = max(max(boxes[dimension, 0, lane] - value, value - boxes[dimension, 1, lane]), np.float32(0))
+            distances[lane] += gap * gap
+
+
+@njit(inline="always", **COMPILE)
+def _block_distances(
+    block_keys: NDArray[np.float32], block: int, query: NDArray[np.float32], distances: NDArray[np.float32]
+) -> None:
+    """Squared distances of 64 keys to the query, four dimensions at a time to spare loads of the sums."""
+    for start in range(0, len(query), 4):
+        for lane in range(LANES):
+            first = block_keys[block, start, lane] - query[start]
+            second = block_keys[block, start + 1, lane] - query[start + 1]
+            third = block_keys[block, start + 2, lane] - query[start + 2]
+            fourth = block_keys[block, start + 3, lane] - query[start + 3]
+            total = first * first + second * second + third * third + fourth * fourth
+            distances[lane] = total if start == 0 else distances[lane] + total
+
+
+@njit(**COMPILE)
+def _scan(
+    block: int,
+    filled: int,
+    query: NDArray[np.float32],
+    bound: np.float32,
+    found_distances: NDArray[np.float32],
+    found_slots: NDArray[np.int64],
+    block_keys: NDArray[np.float32],
+    members: NDArray[np.int32],
+) -> np.float32:
+    """Merge a chain into what was found; return the distance up to which an entry still matters."""
+    distances = np.empty(LANES, np.float32)
+    last = len(found_distances) - 1
+    while block >= 0:
+        _block_distances(block_keys, block, query, distances)
+        near = 0
+        for lane in range(LANES):
+            near += distances[lane] <= bound
+        if near > 0:
+            for lane in range(filled):
+                if distances[lane] <= bound:
+                    distance = min(distances[lane], LARGEST)
+                    slot = members[block, lane]
+                    if distance < found_distances[last] or slot < found_slots[last]:
+                        insert(found_distances, found_slots, distance, slot)
+                        if found_distances[last] < LARGEST:
+                            bound = min(bound, found_distances[last])
+        block = members[block, NEXT]
+        filled = LANES
+    return bound
+
+
+@njit(**COMPILE)
+def _nearest(
+    queries: NDArray[np.float32],
+    wanted: NDArray[np.bool_],
+    squared_distances: NDArray[np.float32],
+    slots: NDArray[np.int64],
+    remember: bool,
+    keys: NDArray[np.float32],
+    last_found: NDArray[np.int64],
+    boxes: NDArray[np.float32],
+    block_keys: NDArray[np.float32],
+    chains: NDArray[np.int32],
+    members: NDArray[np.int32],
+) -> None:
+    """Search each wanted action: nearest cells first until k are found, then all that cannot be ruled out."""
+    actions, groups = boxes.shape[:2]
+    cells = len(chains) // actions
+    away = np.zeros(groups * LANES, np.float32)
+    query = np.zeros(block_keys.shape[1], np.float32)
+    for row in range(len(queries)):
+        query[: keys.shape[1]] = queries[row]
+        for action in range(actions):
+            if not wanted[row, action]:
+                continue
+            found_distances, found_slots = squared_distances[row, action], slots[row, action]
+            found_distances[:] = np.inf
+            found_slots[:] = -1
+            bound = np.float32(np.inf)
+            if last_found[action, -1] >= 0:
+                bound = np.float32(0)
+                for slot in last_found[action]:
+                    bound = max(bound, squared_distance(keys, slot, queries[row]))
+                bound *= SLACK
+            if cells > 1:
+                for group in range(groups):
+                    _box_distances(boxes[action, group], query, away[group * LANES : (group + 1) * LANES])
+            own = chains[action * cells : (action + 1) * cells]
+            first_pass = cells > 1
+            while first_pass and found_slots[-1] < 0:
+                nearest = np.argmin(away)
+                if away[nearest] == np.inf:
+                    break
+                first, filled = own[nearest, FIRST], own[nearest, FILLED]
+                bound = _scan(first, filled, query, bound, found_distances, found_slots, block_keys, members)
+                away[nearest] = np.inf
+            for cell in range(cells):
+                if away[cell] <= bound * SLACK and own[cell, FIRST] >= 0:
+                    first, filled = own[cell, FIRST], own[cell, FILLED]
+                    bound = _scan(first, filled, query, bound, found_distances, found_slots, block_keys, members)
+            if remember:
+                last_found[action] = found_slots

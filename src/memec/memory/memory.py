@@ -1,0 +1,318 @@
+"""The episodic memory: one table of (key, return) per action, recalled by similarity."""
+
+import os
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import PositiveFloat, PositiveInt, model_validator
+
+from memec.errors import MemecError, NotFiniteError
+from memec.memory import tables
+from memec.memory.uncertainty import gaussian_process_std
+from memec.settings import Settings
+
+NO_STATE_IDS = np.empty((0, 2), np.uint64)
+BYTES_PER_ENTRY = 8 + 16 + 8 + 8 + 4 * 4  # return, state id, step, stamp, map at up to quarter load
+
+
+class MemorySettings(Settings):
+    """How much is remembered and how it is recalled."""
+
+    capacity: PositiveInt = 10_000
+    """Entries per action."""
+    neighbours: PositiveInt = 11
+    """How many of the most similar entries speak for a state that is not known (k in the paper)."""
+    kernel: Literal["inverse-distance", "mean"] = "inverse-distance"
+    """How the neighbours are weighted: 1 / (squared distance + delta), or all the same."""
+    delta: PositiveFloat = 1e-3
+    """The inverse-distance kernel's delta: the squared distance below which neighbours count about the same."""
+    initial_value: float = 0.0
+    """The value of an action of which nothing is remembered."""
+    search: Literal["auto", "exact", "approximate"] = "auto"
+    """How neighbours are found; `auto` is exact unless the tables are large and of high dimension."""
+
+    @model_validator(mode="after")
+    def _neighbours_fit(self) -> "MemorySettings":
+        if self.neighbours > self.capacity:
+            raise ValueError(
+                f"memory.neighbours={self.neighbours} is larger than memory.capacity={self.capacity}: "
+                "no table could ever hold so many"
+            )
+        return self
+
+
+class Recall(NamedTuple):
+    """What the memory says about each action; with a batch of keys, each array has one more dimension in front."""
+
+    values: NDArray[np.float64]
+    """[actions] The stored return of a known state, else the kernel-weighted mean of the neighbours' returns."""
+    squared_distances: NDArray[np.float32]
+    """[actions, neighbours] Ascending; infinite where there are fewer entries than neighbours."""
+    slots: NDArray[np.int64]
+    """[actions, neighbours] Where the neighbours stand in the memory; -1 where there is none."""
+    exact: NDArray[np.bool_]
+    """[actions] Whether the state is known, so that `slots[:, 0]` is this very state."""
+
+
+class Search(Protocol):
+    """Finds the nearest keys of each action; `Exact` and `Approximate` are the two there are."""
+
+    recall_estimate: float
+
+    def put(self, slots: NDArray[np.int64]) -> None:
+        """Take note that these slots hold new keys."""
+
+    def nearest(
+        self,
+        queries: NDArray[np.float32],
+        wanted: NDArray[np.bool_],
+        squared_distances: NDArray[np.float32],
+        slots: NDArray[np.int64],
+        remember: bool,
+    ) -> None:
+        """Fill in the nearest slots of each wanted action; without `remember`, leave no trace."""
+
+    def rebuild(self) -> None:
+        """Take note that every key may have changed."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what `restore` needs to go on identically."""
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Go on from what `arrays` returned."""
+
+
+class Memory:
+    """One table per action, each with the same capacity; the least recently used entry makes room for a new one.
+
+    `learning_rate` says what happens when a known state is written again: None keeps the larger return (MFEC), a number
+    moves the stored return towards the new one by that fraction (NEC).
+    """
+
+    def __init__(
+        self,
+        settings: MemorySettings,
+        actions: int,
+        key_size: int,
+        *,
+        learning_rate: float | None = None,
+        replace_known_keys: bool = False,
+        seed: int = 0,
+    ) -> None:
+        slots = actions * settings.capacity
+        _refuse_if_too_large(slots * (4 * key_size + BYTES_PER_ENTRY), settings.capacity)
+        self.settings = settings
+        self.actions = actions
+        self.key_size = key_size
+        self.sizes = np.zeros(actions, np.int64)
+        self.keys = np.zeros((slots, key_size), np.float32)
+        self.returns = np.zeros(slots, np.float64)
+        self.state_ids = np.zeros((slots, 2), np.uint64)
+        self.steps = np.zeros(slots, np.int64)
+        self._last_used = np.zeros(slots, np.int64)
+        self._clock = 1
+        self._learning_rate = -1.0 if learning_rate is None else learning_rate
+        self._replace_known_keys = replace_known_keys
+        self._inverse_distance = settings.kernel == "inverse-distance"
+        self._places = tables.places_for(slots)
+        length = max(1, settings.capacity // 8)
+        self._queue = np.zeros((actions, length), np.int64)
+        self._queue_stamps = np.zeros((actions, length), np.int64)
+        self._queue_head = np.full(actions, length, np.int64)
+        self._search = self._make_search(seed)
+
+    def __len__(self) -> int:
+        return int(self.sizes.sum())
+
+    @property
+    def fill(self) -> float:
+        """The fraction of the slots in use."""
+        return len(self) / len(self.returns)
+
+    @property
+    def recall_estimate(self) -> float:
+        """The share of true neighbours that the search finds, as it measures itself (1 for exact search)."""
+        return self._search.recall_estimate
+
+    def recall(self, keys: NDArray[np.float32], state_ids: NDArray[np.uint64] | None = None) -> Recall:
+        """Look up one key [key size] or a batch [n, key size], and mark what was found as used."""
+        found = self._look_up(keys, state_ids, self._clock)
+        self._clock += 1
+        return found
+
+    def peek(self, keys: NDArray[np.float32], state_ids: NDArray[np.uint64] | None = None) -> Recall:
+        """Look up like `recall`, but change nothing."""
+        return self._look_up(keys, state_ids, -1)
+
+    def std(self, key: NDArray[np.float32], recall: Recall) -> NDArray[np.float64]:
+        """Return the standard deviation of each action's value: a Gaussian process over the neighbours."""
+        std = np.empty(self.actions)
+        gaussian_process_std(
+            key, recall.slots, recall.squared_distances, recall.exact, self.keys, self.settings.delta, std
+        )
+        return std
+
+    def weights(self, recall: Recall) -> NDArray[np.float64]:
+        """Return each neighbour's weight in its action's value: rows sum to 1, or to 0 where there is none."""
+        there = recall.slots >= 0
+        if self._inverse_distance:
+            raw = np.where(there, 1.0 / (recall.squared_distances.astype(np.float64) + self.settings.delta), 0.0)
+        else:
+            raw = there.astype(np.float64)
+        weights: NDArray[np.float64] = raw / np.maximum(raw.sum(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
+        return weights
+
+    def write(
+        self,
+        actions: ArrayLike,
+        keys: NDArray[np.float32],
+        returns: ArrayLike,
+        state_ids: NDArray[np.uint64],
+        steps: ArrayLike = 0,
+    ) -> None:
+        """Remember the returns of these states and actions, as if one by one in the given order.
+
+        `actions` is one action for all or one for each; `steps` says when each was experienced.
+        """
+        keys = np.ascontiguousarray(keys, np.float32)
+        state_ids = np.ascontiguousarray(state_ids, np.uint64)
+        count = len(keys)
+        if keys.ndim != 2 or keys.shape[1] != self.key_size:
+            raise MemecError(
+                f"Keys of this memory have {self.key_size} numbers each; an array of shape {keys.shape} came."
+            )
+        if state_ids.shape != (count, 2):
+            raise MemecError(
+                f"{count} keys need {count} state ids of two numbers; an array of shape {state_ids.shape} came."
+            )
+        each_action = np.ascontiguousarray(np.broadcast_to(np.asarray(actions, np.int64), count))
+        each_return = np.ascontiguousarray(np.broadcast_to(np.asarray(returns, np.float64), count))
+        each_step = np.ascontiguousarray(np.broadcast_to(np.asarray(steps, np.int64), count))
+        if not (np.isfinite(keys).all() and np.isfinite(each_return).all()):
+            raise NotFiniteError("A key or return to remember is NaN or infinite; the memory was left as it was.")
+        if count and not (each_action.min() >= 0 and each_action.max() < self.actions):
+            raise MemecError(f"Actions of this memory are 0 to {self.actions - 1}.")
+        changed = np.empty(count, np.int64)
+        changes = tables.write_in_order(
+            each_action,
+            keys,
+            each_return,
+            state_ids,
+            each_step,
+            self._learning_rate,
+            self._replace_known_keys,
+            self.keys,
+            self.returns,
+            self.state_ids,
+            self.steps,
+            self._last_used,
+            self.sizes,
+            self._places,
+            self._queue,
+            self._queue_stamps,
+            self._queue_head,
+            self._clock,
+            changed,
+        )
+        self._clock += count
+        self._search.put(changed[:changes])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything `restore` needs: the used rows of each table and the state of the search."""
+        used = self._used()
+        own = {
+            "sizes": self.sizes.copy(),
+            "clock": np.array([self._clock]),
+            "keys": self.keys[used],
+            "returns": self.returns[used],
+            "state_ids": self.state_ids[used],
+            "steps": self.steps[used],
+            "last_used": self._last_used[used],
+        }
+        return own | {f"search.{name}": array for name, array in self._search.arrays().items()}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Become the memory whose `arrays` these are; actions, capacity and key size must be the same."""
+        sizes = arrays["sizes"]
+        if sizes.shape != self.sizes.shape or sizes.min() < 0 or sizes.max() > self.settings.capacity:
+            raise MemecError("The saved memory does not fit: it has other actions or a larger capacity.")
+        self.sizes[:] = sizes
+        used = self._used()
+        for name, table in self._tables().items():
+            if arrays[name].shape != (len(used), *table.shape[1:]):
+                raise MemecError(f"The saved memory does not fit: {name} has the shape {arrays[name].shape}.")
+            table[used] = arrays[name]
+        self._clock = int(arrays["clock"][0])
+        self._places[:] = 0
+        tables.enter_all(self.sizes, self.settings.capacity, self.state_ids, self._places)
+        self._queue_head[:] = self._queue.shape[1]
+        prefix = "search."
+        self._search.restore({n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})
+
+    def _look_up(self, keys: NDArray[np.float32], state_ids: NDArray[np.uint64] | None, stamp: int) -> Recall:
+        single = keys.ndim == 1
+        queries = keys.reshape(1, -1) if single else keys
+        if queries.shape[1] != self.key_size:
+            raise MemecError(f"Keys of this memory have {self.key_size} numbers; one of {queries.shape[1]} came.")
+        ids = NO_STATE_IDS if state_ids is None else state_ids.reshape(-1, 2)
+        shape = (len(queries), self.actions, self.settings.neighbours)
+        wanted = np.empty(shape[:2], np.bool_)
+        exact = np.empty(shape[:2], np.bool_)
+        squared_distances = np.empty(shape, np.float32)
+        slots = np.empty(shape, np.int64)
+        values = np.empty(shape[:2], np.float64)
+        searches = tables.find_known(
+            queries, ids, self.state_ids, self.sizes, self._places, wanted, exact, squared_distances, slots
+        )
+        if searches < 0:
+            raise NotFiniteError("A key to look up is NaN or infinite.")
+        if searches > 0:
+            self._search.nearest(queries, wanted, squared_distances, slots, stamp >= 0)
+        tables.weigh(
+            exact,
+            squared_distances,
+            slots,
+            self.returns,
+            self._inverse_distance,
+            self.settings.delta,
+            self.settings.initial_value,
+            self._last_used,
+            stamp,
+            values,
+        )
+        if single:
+            return Recall(values[0], squared_distances[0], slots[0], exact[0])
+        return Recall(values, squared_distances, slots, exact)
+
+    def _tables(self) -> dict[str, NDArray[Any]]:
+        return {
+            "keys": self.keys,
+            "returns": self.returns,
+            "state_ids": self.state_ids,
+            "steps": self.steps,
+            "last_used": self._last_used,
+        }
+
+    def _used(self) -> NDArray[np.int64]:
+        starts = np.arange(self.actions) * self.settings.capacity
+        return np.concatenate([np.arange(start, start + size) for start, size in zip(starts, self.sizes, strict=True)])
+
+    def _make_search(self, seed: int) -> Search:
+        from memec.memory.exact import Exact
+
+        return Exact(self.keys, self.actions, self.settings.neighbours, seed=seed)
+
+
+def _refuse_if_too_large(needed: int, capacity: int) -> None:
+    """Raise before anything is allocated, where the machine could never hold it."""
+    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else needed
+    limit = Path("/sys/fs/cgroup/memory.max")
+    if limit.exists() and (text := limit.read_text().strip()).isdigit():
+        available = min(available, int(text))
+    if needed > available:
+        raise MemecError(
+            f"A memory of {capacity:,} entries per action needs {needed / 1e9:,.1f} GB and this machine has "
+            f"{available / 1e9:,.1f} GB: set a smaller memory.capacity."
+        )

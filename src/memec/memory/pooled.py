@@ -1,0 +1,229 @@
+"""The compiled half of the approximate search: filing entries as codes, and looking through the nearest clusters."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from memec.memory.blocks import CHAIN, FILLED, FIRST, LANES, NEXT, PLACE, SIZE, append, remove
+from memec.memory.codes import PLANE, encode, plane_distance, prefetch
+from memec.memory.kernels import COMPILE, insert, squared_distance
+
+FARTHEST = np.int32(2**31 - 1)
+# Rounding both codes moves a distance by about 0.4; entries this much beyond the k-th candidate are still re-ranked.
+ROUNDING = np.float32(2.0)
+SORTING_BINS = 512
+GROUPS_LOOKED_INTO = 4
+
+
+@njit(inline="always", **COMPILE)
+def _code_distance(codes: NDArray[np.int8], index: int, code: NDArray[np.int16]) -> np.int32:
+    """Squared distance of a whole code stored in one piece."""
+    total = np.int32(0)
+    for begin in range(0, len(code), PLANE):
+        total += plane_distance(codes, index * len(code) + begin, code, begin)
+    return total
+
+
+@njit(**COMPILE)
+def file(
+    slots: NDArray[np.int64],
+    keys: NDArray[np.float32],
+    mean: NDArray[np.float32],
+    axes: NDArray[np.float32],
+    centres: NDArray[np.int8],
+    group_centres: NDArray[np.int8],
+    group_begins: NDArray[np.int32],
+    codes: NDArray[np.int8],
+    chains: NDArray[np.int32],
+    members: NDArray[np.int32],
+    places: NDArray[np.int32],
+    free: NDArray[np.int32],
+) -> int:
+    """File each slot under (nearly) its nearest centre; return how many were new."""
+    clusters = len(centres)
+    capacity = len(keys) // (len(chains) // clusters)
+    planes = codes.shape[1]
+    code = np.empty(planes * PLANE, np.int16)
+    group_distances = np.empty(len(group_centres), np.int32)
+    new = 0
+    for slot in slots:
+        if places[slot, CHAIN] >= 0:
+            source, hole = remove(slot, chains, members, places, free)
+            for plane in range(planes):
+                for axis in range(PLANE):
+                    moved = codes[source // LANES, plane, source % LANES, axis]
+                    codes[hole // LANES, plane, hole % LANES, axis] = moved
+        else:
+            new += 1
+        encode(keys[slot], mean, axes, code)
+        for group in range(len(group_centres)):
+            group_distances[group] = _code_distance(group_centres, group, code)
+        nearest, nearest_distance = 0, FARTHEST
+        for _ in range(min(GROUPS_LOOKED_INTO, len(group_centres))):
+            group = np.argmin(group_distances)
+            group_distances[group] = FARTHEST
+            for cluster in range(group_begins[group], group_begins[group + 1]):
+                distance = _code_distance(centres, cluster, code)
+                if distance < nearest_distance:
+                    nearest, nearest_distance = cluster, distance
+        place = append(slot, slot // capacity * clusters + nearest, chains, members, places, free)
+        for plane in range(planes):
+            for axis in range(PLANE):
+                codes[place // LANES, plane, place % LANES, axis] = np.int8(code[plane * PLANE + axis])
+    return new
+
+
+@njit(**COMPILE)
+def _sort_clusters(centres: NDArray[np.int8], code: NDArray[np.int16], order: NDArray[np.int32]) -> None:
+    """Order clusters from near to far, nearly: a counting sort, for a full one costs more than the search."""
+    clusters = len(centres)
+    distances = np.empty(clusters, np.int32)
+    least, most = FARTHEST, np.int32(0)
+    for cluster in range(clusters):
+        distances[cluster] = _code_distance(centres, cluster, code)
+        least = min(least, distances[cluster])
+        most = max(most, distances[cluster])
+    shift = 0
+    while (most - least) >> shift >= SORTING_BINS:
+        shift += 1
+    begins = np.zeros(SORTING_BINS + 1, np.int32)
+    for cluster in range(clusters):
+        begins[((distances[cluster] - least) >> shift) + 1] += 1
+    for place in range(SORTING_BINS):
+        begins[place + 1] += begins[place]
+    for cluster in range(clusters):
+        place = (distances[cluster] - least) >> shift
+        order[begins[place]] = cluster
+        begins[place] += 1
+
+
+@njit(inline="always", **COMPILE)
+def _limit(distance: np.int32) -> np.int32:
+    """Return the code distance up to which an entry may belong to the nearest, given that of the k-th candidate."""
+    if distance == FARTHEST:
+        return FARTHEST
+    return np.int32(distance + 2 * ROUNDING * np.sqrt(np.float32(distance)) + ROUNDING * ROUNDING + 1)
+
+
+@njit(**COMPILE)
+def _scan(
+    blocks: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    todo: int,
+    neighbours: int,
+    code: NDArray[np.int16],
+    candidate_distances: NDArray[np.int32],
+    candidates: NDArray[np.int64],
+    codes: NDArray[np.int8],
+    members: NDArray[np.int32],
+) -> None:
+    """Merge the entries of some blocks into the candidates."""
+    planes = codes.shape[1]
+    distances = np.empty(LANES, np.int32)
+    near = np.empty(LANES, np.int32)
+    limit = _limit(candidate_distances[neighbours - 1])
+    for index in range(todo):
+        block = np.int64(blocks[index])
+        count = counts[index]
+        begin = block * planes * LANES * PLANE
+        next_begin = np.int64(blocks[min(index + 1, todo - 1)]) * planes * LANES * PLANE
+        for lane in range(count):
+            distances[lane] = plane_distance(codes, begin + lane * PLANE, code, 0)
+            prefetch(codes, next_begin + lane * PLANE)
+        passed = 0
+        for lane in range(count):  # without a branch, which would be mispredicted
+            near[passed] = lane
+            passed += distances[lane] < limit
+        for index_near in range(passed):
+            lane = near[index_near]
+            distance = distances[lane]
+            for plane in range(1, planes):
+                distance += plane_distance(codes, begin + (plane * LANES + lane) * PLANE, code, plane * PLANE)
+            if distance < limit and distance < candidate_distances[-1]:
+                slot = members[block, lane]
+                known = False
+                for candidate in candidates:
+                    known |= candidate == slot
+                if not known:
+                    insert(candidate_distances, candidates, distance, slot)
+                    limit = _limit(candidate_distances[neighbours - 1])
+
+
+@njit(**COMPILE)
+def nearest(
+    queries: NDArray[np.float32],
+    wanted: NDArray[np.bool_],
+    squared_distances: NDArray[np.float32],
+    slots: NDArray[np.int64],
+    remember: bool,
+    effort: float,
+    keys: NDArray[np.float32],
+    last_candidates: NDArray[np.int64],
+    mean: NDArray[np.float32],
+    axes: NDArray[np.float32],
+    centres: NDArray[np.int8],
+    codes: NDArray[np.int8],
+    chains: NDArray[np.int32],
+    members: NDArray[np.int32],
+    places: NDArray[np.int32],
+    sizes: NDArray[np.int64],
+) -> None:
+    """Search each wanted action: the last candidates, then near clusters up to a share `effort` of its entries.
+
+    Candidates are picked by their codes and ranked by their keys.
+    """
+    actions, neighbours = slots.shape[1:]
+    clusters = len(centres)
+    planes = codes.shape[1]
+    code = np.empty(planes * PLANE, np.int16)
+    order = np.empty(clusters, np.int32)
+    blocks = np.empty(len(members), np.int32)
+    counts = np.empty(len(members), np.int32)
+    candidates = np.empty(last_candidates.shape[1], np.int64)
+    candidate_distances = np.empty(last_candidates.shape[1], np.int32)
+    for row in range(len(queries)):
+        encode(queries[row], mean, axes, code)
+        _sort_clusters(centres, code, order)
+        for action in range(actions):
+            if not wanted[row, action]:
+                continue
+            candidate_distances[:] = FARTHEST
+            candidates[:] = -1
+            for slot in last_candidates[action]:
+                if slot >= 0:
+                    place = places[slot, PLACE]
+                    distance = np.int32(0)
+                    for plane in range(planes):
+                        begin = ((np.int64(place // LANES) * planes + plane) * LANES + place % LANES) * PLANE
+                        distance += plane_distance(codes, begin, code, plane * PLANE)
+                    insert(candidate_distances, candidates, distance, slot)
+            todo = 0
+            budget = max(np.int64(effort * sizes[action]), 2048)
+            for cluster in order:
+                chain = action * clusters + cluster
+                block, count = chains[chain, FIRST], chains[chain, FILLED]
+                budget -= chains[chain, SIZE]
+                while block >= 0:
+                    blocks[todo] = block
+                    counts[todo] = count
+                    todo += 1
+                    block, count = members[block, NEXT], np.int32(LANES)
+                if budget <= 0:
+                    break
+            _scan(blocks, counts, todo, neighbours, code, candidate_distances, candidates, codes, members)
+            limit = _limit(candidate_distances[neighbours - 1])
+            ranked = 0
+            while ranked < len(candidates) and candidates[ranked] >= 0 and candidate_distances[ranked] <= limit:
+                for dimension in range(0, keys.shape[1], 16):
+                    prefetch(keys, candidates[ranked] * keys.shape[1] + dimension)
+                ranked += 1
+            found_distances, found_slots = squared_distances[row, action], slots[row, action]
+            found_distances[:] = np.inf
+            found_slots[:] = -1
+            for slot in candidates[:ranked]:
+                distance = squared_distance(keys, slot, queries[row])
+                if distance < found_distances[-1] or (distance == found_distances[-1] and slot < found_slots[-1]):
+                    insert(found_distances, found_slots, distance, slot)
+            if remember:
+                candidates[ranked:] = -1
+                last_candidates[action] = candidates

@@ -1,0 +1,1 @@
+"""Statistics, figures and tables from run folders."""

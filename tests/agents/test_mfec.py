@@ -1,0 +1,266 @@
+"""MFEC as users meet it, all strategies through the same claims."""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+
+from memec import MFEC, UCB, Boltzmann, EpsilonGreedy, MemecError, Mellowmax, Thompson
+from memec.agents.returns import discounted_returns
+from memec.train import Episode, Evaluation, Event
+
+STRATEGIES = [EpsilonGreedy(anneal_start_steps=100, anneal_end_steps=500), Boltzmann(), Mellowmax(), UCB(), Thompson()]
+WORLDS = ["memec/OpenRoom-v0", "CartPole-v1"]
+each_strategy = pytest.mark.parametrize("explore", STRATEGIES, ids=lambda strategy: strategy.name)
+
+
+def trained(world: str, explore: Any = None, steps: int = 1_000, seed: int = 0) -> MFEC:
+    return MFEC(world, explore=explore, seed=seed).learn(steps)
+
+
+def contents(agent: MFEC) -> dict[str, np.ndarray]:
+    return {name: array.copy() for name, array in agent.arrays().items()}
+
+
+def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
+    assert left.keys() == right.keys()
+    for name, array in left.items():
+        np.testing.assert_array_equal(array, right[name], err_msg=name)
+
+
+@each_strategy
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_same_seed_gives_the_same_agent_and_another_seed_another(world: str, explore: Any) -> None:
+    first, again, other = (trained(world, explore, seed=seed) for seed in (3, 3, 4))
+    assert_same(contents(first), contents(again))
+    assert any(not np.array_equal(array, other.arrays()[name]) for name, array in contents(first).items())
+
+
+@each_strategy
+def test_evaluation_does_not_change_training(explore: Any) -> None:
+    plain, often = MFEC("CartPole-v1", explore=explore), MFEC("CartPole-v1", explore=explore)
+    plain.learn(1_200)
+    often.learn(1_200, evaluate_every=100, evaluation_episodes=2)
+    assert_same(contents(plain), contents(often))
+
+
+@each_strategy
+def test_looking_and_predicting_do_not_change_training(explore: Any) -> None:
+    plain, watched = trained("CartPole-v1", explore, 600), trained("CartPole-v1", explore, 600)
+    observation = np.array([0.01, 0.0, 0.02, 0.0], np.float32)
+    watched.predict(observation, deterministic=False)
+    watched.predict(np.stack([observation] * 3))
+    watched.recall(observation)
+    assert_same(contents(plain.learn(600)), contents(watched.learn(600)))
+
+
+@each_strategy
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_loaded_agent_behaves_identically(world: str, explore: Any, tmp_path: Path) -> None:
+    agent = trained(world, explore)
+    agent.save(tmp_path / "agent.safetensors")
+    loaded = MFEC.load(tmp_path / "agent.safetensors")
+    assert loaded.settings == agent.settings and loaded.steps == agent.steps
+    assert_same(contents(agent), contents(loaded))
+    space = agent.world.environment.observation_space
+    space.seed(0)
+    bounded = Box(-1, 1, space.shape, np.float32)
+    observations = np.stack([bounded.sample() for _ in range(20)])
+    for deterministic in (True, False):
+        ours, theirs = (a.predict(observations, deterministic=deterministic)[0] for a in (agent, loaded))
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_learning_in_two_parts_is_learning_at_once() -> None:
+    assert_same(contents(trained("CartPole-v1", steps=1_001)), contents(trained("CartPole-v1", steps=437).learn(564)))
+
+
+def test_mellowmax_learns_open_room() -> None:
+    scores: list[float] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Evaluation):
+            scores.append(event.mean_score)
+
+    MFEC("memec/OpenRoom-v0", memory={"capacity": 150}, seed=1).learn(10_000, evaluate_every=1_000, callback=listen)
+    assert scores[-3:] == [1.0, 1.0, 1.0]
+
+
+def test_returns_are_discounted_sums() -> None:
+    np.testing.assert_allclose(discounted_returns([1.0, 2.0, 4.0], 0.5), [3.0, 4.0, 4.0])
+
+
+def test_the_memory_holds_the_best_return_of_each_state_and_action() -> None:
+    """A tiny corridor by hand: two episodes, the second better."""
+
+    class Corridor(gymnasium.Env[Any, Any]):
+        observation_space = Box(0, 10, (1,), np.float32)
+        action_space = Discrete(1)
+        rewards = iter([0.0, 1.0, 0.0, 3.0, 0.0, 2.0])
+
+        def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
+            self.at = 0
+            return np.array([0.0], np.float32), {}
+
+        def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            self.at += 1
+            return np.array([self.at], np.float32), next(self.rewards), self.at == 2, False, {}
+
+    agent = MFEC(Corridor(), discount=0.5, memory={"capacity": 11}).learn(6)
+    assert agent.memory.returns[:2].tolist() == [1.5, 3.0]
+    assert agent.memory.steps[:2].tolist() == [3, 4]
+
+
+def test_recall_shows_the_memories_behind_each_value() -> None:
+    agent = trained("CartPole-v1", steps=2_000)
+    for memories in agent.recall(np.array([0.01, 0.02, -0.01, 0.03], np.float32)):
+        assert len(memories) == 11 and not memories.exact
+        assert memories.value == pytest.approx(float(memories.weights @ memories.returns))
+        assert memories.weights.sum() == pytest.approx(1.0)
+        assert (np.diff(memories.distances) >= 0).all()
+        assert ((memories.steps >= 1) & (memories.steps <= 2_000)).all()
+
+
+def test_recall_of_a_known_state_is_that_one_memory() -> None:
+    agent = trained("memec/OpenRoom-v0", steps=2_000)
+    up, *_ = agent.recall(np.array([1.0, 1.0], np.float32))
+    assert up.exact and len(up) == 1
+    assert up.weights.tolist() == [1.0] and up.value == up.returns[0] and up.distances[0] == 0.0
+
+
+def test_ties_are_broken_at_random() -> None:
+    """An argmax that prefers action 0 never leaves the corner."""
+    agent = MFEC("memec/OpenRoom-v0")
+    actions = {int(agent.predict(np.array([1.0, 1.0], np.float32))[0]) for _ in range(60)}
+    assert actions == {0, 1, 2, 3}
+
+
+def test_predict_takes_one_observation_or_a_batch_and_hands_the_state_back() -> None:
+    agent = trained("CartPole-v1", steps=300)
+    action, state = agent.predict(np.zeros(4, np.float32), state=None, episode_start=None, deterministic=True)
+    assert action in (0, 1) and state is None
+    actions, _ = agent.predict(np.zeros((5, 4), np.float32))
+    assert actions.shape == (5,)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(3), np.zeros((2, 3)), np.zeros((2, 2, 4)), "text", None])
+def test_predict_refuses_a_wrong_shape(wrong: Any) -> None:
+    agent = MFEC("CartPole-v1")
+    with pytest.raises(MemecError):
+        agent.predict(wrong)
+
+
+class Own(gymnasium.Env[Any, Any]):
+    """An environment of a user's own, with any observation space."""
+
+    def __init__(self, space: Any) -> None:
+        self.observation_space = space
+        self.action_space = Discrete(3, start=5)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        self.length = 0
+        return self.observation_space.sample(), {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        assert self.action_space.contains(action)
+        self.length += 1
+        return self.observation_space.sample(), 1.0, self.length == 20, False, {}
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Discrete(7),
+        Discrete(600, start=-3),
+        MultiDiscrete([3, 4]),
+        MultiBinary(6),
+        Box(0, 255, (36, 40, 3), np.uint8),
+        Box(-1, 1, (20, 20), np.float32),
+        Box(-1, 1, (), np.float64),
+        Tuple([Discrete(3), Box(0, 1, (2,), np.float32)]),
+        Dict(picture=Box(0, 255, (32, 32), np.uint8), place=Box(-5, 5, (2,), np.float64), mode=Discrete(4)),
+    ],
+    ids=str,
+)
+def test_any_observation_space_can_be_learned_saved_and_predicted(space: Any, tmp_path: Path) -> None:
+    agent = MFEC(Own(space), memory={"capacity": 50}).learn(150, evaluate_every=100, evaluation_env=Own(space))
+    assert len(agent.memory) > 0
+    observation = space.sample()
+    action, _ = agent.predict(observation)
+    assert 5 <= action < 8
+    agent.save(tmp_path / "own")
+    loaded = MFEC.load(tmp_path / "own", env=Own(space))
+    assert [m.value for m in loaded.recall(observation)] == [m.value for m in agent.recall(observation)]
+
+
+def test_learning_on_after_the_environment_was_used_elsewhere_begins_a_new_episode() -> None:
+    environment = gymnasium.make("CartPole-v1")
+    agent = MFEC(environment).learn(105)
+    environment.reset(seed=7)
+    episodes: list[Episode] = []
+    agent.learn(400, callback=lambda event: episodes.append(event) if isinstance(event, Episode) else None)
+    assert sum(episode.length for episode in episodes) <= 400
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"memory": {"capacity": -1}}, "memory.capacity cannot be -1"),
+        ({"memory": {"capcity": 10}}, "did you mean 'capacity'"),
+        ({"memory": {"capacity": 5, "neighbours": 6}}, "larger than memory.capacity"),
+        ({"discount": 1.5}, "discount cannot be 1.5"),
+    ],
+)
+def test_bad_settings_get_one_clear_sentence(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(MemecError, match=sentence) as error:
+        MFEC("CartPole-v1", **options)
+    assert "\n" not in str(error.value)
+
+
+class Broken(Own):
+    """Goes wrong at its fifth step."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(Box(-1, 1, (2,), np.float32))
+        self.what = what
+        self.steps = 0
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = super().step(action)
+        self.steps += 1
+        if self.steps == 5:
+            if self.what == "raise":
+                raise RuntimeError("the robot fell over")
+            if self.what == "reward":
+                reward = float("nan")
+            if self.what == "observation":
+                observation = np.array([0.0, np.inf], np.float32)
+        return observation, reward, terminated, truncated, info
+
+
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        ("raise", "RuntimeError at step 5: the robot fell over"),
+        ("reward", "nan.*at step 5"),
+        ("observation", "before step 6"),
+    ],
+)
+def test_an_environment_that_goes_wrong_is_named_with_the_step(what: str, sentence: str) -> None:
+    with pytest.raises(MemecError, match=sentence):
+        MFEC(Broken(what)).learn(50)
+
+
+@pytest.mark.parametrize("content", [b"", b"no safetensors", b"\xff" * 200, b"\x08\0\0\0\0\0\0\0{}      "])
+def test_loading_what_is_no_agent_is_an_error_and_no_more(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "stranger"
+    file.write_bytes(content)
+    with pytest.raises(MemecError):
+        MFEC.load(file)
+    with pytest.raises(MemecError, match="no file"):
+        MFEC.load(tmp_path / "missing")

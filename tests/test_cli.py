@@ -1,0 +1,201 @@
+"""The command line as a new user meets it, mistakes included."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from memec import cli
+
+
+class Result(NamedTuple):
+    status: int
+    out: str
+    error: str
+
+
+Memec = Callable[..., Result]
+
+
+@pytest.fixture
+def memec(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Memec:
+    """Call the command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> Result:
+        monkeypatch.setattr(sys, "argv", ["memec", *map(str, arguments)])
+        try:
+            cli.main()
+            status = 0
+        except SystemExit as leaving:
+            status = leaving.code if isinstance(leaving.code, int) else 0
+        return Result(status, *capsys.readouterr())
+
+    return call
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+@pytest.mark.parametrize("explore", ["epsilon-greedy", "boltzmann", "mellowmax", "ucb", "thompson"])
+@pytest.mark.parametrize("env", ["memec/OpenRoom-v0", "memec/FourRoom-v0", "CartPole-v1", "Acrobot-v1", "ALE/Pong-v5"])
+def test_every_strategy_trains_in_every_kind_of_world(memec: Memec, env: str, explore: str) -> None:
+    steps = 150 if env.startswith("ALE") else 1_000
+    result = memec("train", env, "--explore", explore, "--steps", steps, "--evaluate-every", 0, "--out", "run")
+    assert result.status == 0, result.error
+    record = json.loads(Path("run/run.json").read_text())
+    assert record["status"] == "finished" and record["settings"]["agent"]["explore"]["name"] == explore
+
+
+def test_a_run_leaves_everything_behind_and_can_be_evaluated_and_drawn(memec: Memec) -> None:
+    trained = memec("train", "memec/OpenRoom-v0", "--steps", 2_000, "--evaluate-every", 500, "--seed", 3)
+    assert trained.status == 0
+    (folder,) = Path("runs").iterdir()
+    assert str(folder) in trained.out
+    assert [row["step"] for row in rows(folder / "evaluations.csv")] == ["500", "1000", "1500", "2000"]
+    assert set(rows(folder / "episodes.csv")[0]) == {"step", "score", "length"}
+    record = json.loads((folder / "run.json").read_text())
+    assert record["preset"] == "tuned" and record["settings"]["seed"] == 3 and "numpy" in record["versions"]
+    assert "5 greedy episodes" in memec("evaluate", folder, "--episodes", 5).out
+    assert memec("report", folder).status == 0 and (folder / "curve.png").stat().st_size > 1_000
+
+
+def test_the_same_seed_gives_the_same_files_however_often_it_is_evaluated(memec: Memec) -> None:
+    common = ("train", "CartPole-v1", "--steps", 1_500, "--seed", 11)
+    for name, every in (("a", 500), ("b", 500), ("c", 300)):
+        assert memec(*common, "--evaluate-every", every, "--out", name).status == 0
+    episodes = [Path(name, "episodes.csv").read_bytes() for name in "abc"]
+    assert episodes[0] == episodes[1] == episodes[2]
+    first, again = ([row | {"seconds": ""} for row in rows(Path(name, "evaluations.csv"))] for name in "ab")
+    assert first == again
+
+
+def test_two_runs_without_a_folder_do_not_meet(memec: Memec) -> None:
+    for _ in range(2):
+        assert memec("train", "memec/OpenRoom-v0", "--steps", 50, "--evaluate-every", 0).status == 0
+    assert len(list(Path("runs").iterdir())) == 2
+
+
+def test_set_reaches_any_setting(memec: Memec) -> None:
+    result = memec("train", "CartPole-v1", "--steps", 50, "--out", "run", "--evaluate-every", 0, "--omega", 3,
+                   "--set", "memory.capacity=77", "--set", "memory.kernel=mean", "--set", "training.evaluation_episodes=2")  # fmt: skip
+    assert result.status == 0, result.error
+    settings = json.loads(Path("run/run.json").read_text())["settings"]
+    assert settings["agent"]["memory"]["capacity"] == 77 and settings["agent"]["memory"]["kernel"] == "mean"
+    assert settings["agent"]["explore"] == {"name": "mellowmax", "omega": 3.0}
+    assert settings["training"]["evaluation_episodes"] == 2
+
+
+MISTAKES = {
+    "environment": (["train", "CartPool-v1"], "CartPole-v1"),
+    "room": (["train", "FourRoom-v0"], "memec/FourRoom-v0"),
+    "agent": (["train", "CartPole-v1", "--agent", "mfek"], "mfec"),
+    "strategy": (["train", "CartPole-v1", "--explore", "melowmax"], "mellowmax"),
+    "preset": (["train", "CartPole-v1", "--preset", "papr"], "paper"),
+    "setting": (["train", "CartPole-v1", "--set", "memory.capcity=3"], "capacity"),
+    "unknown group": (["train", "CartPole-v1", "--set", "memry.capacity=3"], "memory.capacity"),
+    "no value": (["train", "CartPole-v1", "--set", "memory.capacity"], "name=value"),
+    "negative": (["train", "CartPole-v1", "--set", "memory.capacity=-3"], "memory.capacity"),
+    "not a number": (["train", "CartPole-v1", "--set", "memory.delta=small"], "memory.delta"),
+    "steps": (["train", "CartPole-v1", "--steps", "0"], "training.steps"),
+    "steps text": (["train", "CartPole-v1", "--steps", "many"], "--steps"),
+    "omega": (["train", "CartPole-v1", "--omega", "-1"], "omega"),
+    "option of another strategy": (["train", "CartPole-v1", "--explore", "boltzmann", "--omega", "3"], "temperature"),
+    "k over capacity": (["train", "CartPole-v1", "--set", "memory.capacity=5"], "larger than memory.capacity"),
+    "continuous actions": (["train", "Pendulum-v1"], "Discrete"),
+    "no run": (["evaluate", "nowhere"], "run folder"),
+    "report of nothing": (["report", "nowhere"], "run folder"),
+    "too large": (["train", "CartPole-v1", "--set", "memory.capacity=100000000000"], "GB"),
+    "a module that is not there": (["train", "no_such_module:Env-v0"], "no_such_module"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_gets_one_sentence_and_status_2_and_writes_nothing(memec: Memec, mistake: str) -> None:
+    arguments, hint = MISTAKES[mistake]
+    result = memec(*arguments)
+    assert result.status == 2
+    assert hint in result.error and "Traceback" not in result.error
+    assert result.error.count("\n") == 1
+    assert not list(Path().iterdir())
+
+
+def test_a_folder_that_holds_a_run_is_left_alone(memec: Memec) -> None:
+    assert memec("train", "CartPole-v1", "--steps", 60, "--evaluate-every", 0, "--out", "run").status == 0
+    before = {file: file.read_bytes() for file in Path("run").rglob("*") if file.is_file()}
+    result = memec("train", "CartPole-v1", "--steps", 60, "--out", "run")
+    assert result.status == 2 and "--out" in result.error
+    assert before == {file: file.read_bytes() for file in Path("run").rglob("*") if file.is_file()}
+
+
+def test_a_folder_that_cannot_be_written_is_said_so(memec: Memec) -> None:
+    Path("file").write_text("in the way")
+    result = memec("train", "CartPole-v1", "--steps", 60, "--out", "file/run")
+    assert result.status == 2 and "cannot be written" in result.error
+
+
+def test_an_environment_that_raises_keeps_what_was_learned(memec: Memec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fragile.py").write_text(
+        "import gymnasium\n"
+        "from gymnasium.envs.classic_control import CartPoleEnv\n"
+        "class Fragile(CartPoleEnv):\n"
+        "    steps = 0\n"
+        "    def step(self, action):\n"
+        "        self.steps += 1\n"
+        "        if self.steps == 300: raise OSError('cable unplugged')\n"
+        "        return super().step(action)\n"
+        "gymnasium.register('Fragile-v0', Fragile)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    result = memec("train", "fragile:Fragile-v0", "--steps", 1_000, "--evaluate-every", 0, "--out", "run")
+    assert result.status == 2 and "OSError at step 300: cable unplugged" in result.error
+    record = json.loads(Path("run/run.json").read_text())
+    assert record["status"] == "failed" and "cable unplugged" in record["reason"]
+    assert Path("run/checkpoint/agent.safetensors").stat().st_size > 1_000
+    refused = memec("evaluate", "run")
+    assert refused.status == 2 and "module" in refused.error
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_the_run_cleanly(tmp_path: Path, number: int, status: int) -> None:
+    command = [sys.executable, "-m", "memec.cli", "train", "CartPole-v1", "--steps", "10000000", "--out", "run"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    episodes = tmp_path / "run" / "episodes.csv"
+    deadline = time.monotonic() + 120
+    while not (episodes.exists() and len(rows(episodes)) > 20):
+        assert process.poll() is None and time.monotonic() < deadline
+        os.sched_yield()
+    process.send_signal(number)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == status and "Traceback" not in error
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "interrupted"
+    assert (tmp_path / "run" / "checkpoint" / "agent.safetensors").exists()
+
+
+def test_list_shows_what_there_is(memec: Memec) -> None:
+    shown = memec("list").out
+    for name in ("memec/FourRoom-v0", "ALE/MsPacman-v5", "thompson", "memory.capacity", "frames"):
+        assert name in shown
+
+
+def test_help_teaches_without_heavy_imports() -> None:
+    script = "import sys; from memec import cli; sys.argv=['memec','--help']\ntry: cli.main()\nexcept SystemExit: pass\n"
+    script += "assert not {'torch', 'numba', 'gymnasium', 'ale_py', 'numpy'} & set(sys.modules), sys.modules.keys()"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "train" in result.stdout and "evaluate" in result.stdout
+
+
+def test_training_a_room_does_not_import_torch(tmp_path: Path) -> None:
+    script = "import sys; from memec import MFEC; MFEC('memec/OpenRoom-v0').learn(50)\n"
+    script += "assert not {'torch', 'cv2', 'matplotlib'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)

@@ -1,0 +1,83 @@
+"""The loop through its events."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memec import MFEC, make
+from memec.train import Episode, Evaluation, Seeds, TrainingSettings, evaluating
+
+
+def events_of(world: str, steps: int, **settings: Any) -> list[Any]:
+    agent = MFEC(world)
+    return list(agent.train(TrainingSettings(steps=steps, **settings), make(world, training=False)))
+
+
+def test_episodes_add_up_to_the_steps() -> None:
+    episodes = [event for event in events_of("CartPole-v1", 700, evaluate_every_steps=0) if isinstance(event, Episode)]
+    assert [episode.step for episode in episodes] == np.cumsum([episode.length for episode in episodes]).tolist()
+    assert 700 - 100 < episodes[-1].step <= 700
+    assert all(episode.score == episode.length for episode in episodes)
+
+
+def test_evaluations_come_every_so_many_steps_and_after_the_last() -> None:
+    evaluations = [event for event in events_of("memec/OpenRoom-v0", 1_000, evaluate_every_steps=250, evaluation_episodes=3)
+                   if isinstance(event, Evaluation)]  # fmt: skip
+    assert [evaluation.step for evaluation in evaluations] == [250, 500, 750, 1_000]
+    assert all(evaluation.episodes == 3 and evaluation.mean_length <= 100 for evaluation in evaluations)
+
+
+def test_an_evaluation_depends_on_the_step_and_not_on_those_before() -> None:
+    agent, world = MFEC("CartPole-v1").learn(500), make("CartPole-v1", training=False)
+
+    def evaluation(step: int) -> Evaluation:
+        game = evaluating(agent, world, TrainingSettings(evaluation_episodes=5), Seeds(0), step)
+        while True:
+            try:
+                next(game)
+            except StopIteration as done:
+                return done.value._replace(seconds=0.0)
+
+    first = evaluation(500)
+    other = evaluation(1_000)
+    assert evaluation(500) == first != other
+
+
+def test_an_evaluation_episode_that_never_ends_is_cut_off() -> None:
+    import gymnasium
+
+    class Endless(gymnasium.Env[Any, Any]):
+        observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
+            return np.zeros(2, np.float32), {}
+
+        def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            return np.zeros(2, np.float32), 1.0, False, False, {}
+
+    settings = TrainingSettings(steps=10, evaluate_every_steps=10, evaluation_episodes=1, evaluation_episode_steps=50)
+    (evaluation,) = MFEC(Endless()).train(settings, make(Endless()))
+    assert isinstance(evaluation, Evaluation) and evaluation.mean_score == 50.0
+
+
+def test_streams_of_a_seed_are_independent() -> None:
+    seeds = Seeds(5)
+    numbers = {seeds.number("environment", n) for n in range(100)} | {seeds.number("evaluation", n) for n in range(100)}
+    assert len(numbers) == 200
+    assert Seeds(5).number("environment", 3) == seeds.number("environment", 3) != Seeds(6).number("environment", 3)
+
+
+@pytest.mark.parametrize("game", ["ALE/Qbert-v5", "ALE/SpaceInvaders-v5"])
+def test_a_lost_life_ends_the_agents_episode_but_not_the_game(game: str) -> None:
+    """One row per whole game: its length spans all lives, its score all rewards, while the memory fills life by life."""
+    agent = MFEC(game, memory={"capacity": 2_000})
+    filled_at: list[int] = []
+    write = agent.memory.write
+    agent.memory.write = lambda *a: (filled_at.append(agent._decisions), write(*a))[1]  # type: ignore[method-assign]
+    settings = TrainingSettings(steps=1_500, evaluate_every_steps=0)
+    episodes = [event for event in agent.train(settings) if isinstance(event, Episode)]
+    assert episodes
+    first = [step for step in filled_at if step <= episodes[0].step]
+    assert len(first) >= 3 and first[-1] == episodes[0].step == episodes[0].length
