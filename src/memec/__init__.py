@@ -9,6 +9,8 @@ action, _ = agent.predict(observation)
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import memec.envs  # noqa: F401 (registers the rooms with Gymnasium)
+
 if TYPE_CHECKING:
     from memec.agents import MFEC as MFEC
     from memec.agents.memories import Memories as Memories

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 
-from memec import MFEC, UCB, Boltzmann, EpsilonGreedy, MemecError, Mellowmax, Thompson
+from memec import MFEC, UCB, Boltzmann, EpsilonGreedy, Mellowmax, MemecError, Thompson
 from memec.agents.returns import discounted_returns
 from memec.train import Episode, Evaluation, Event
 

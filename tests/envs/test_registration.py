@@ -18,8 +18,8 @@ def run_fresh(code: str) -> str:
 @pytest.mark.parametrize(
     "code",
     [
-        "import gymnasium, memec.envs; print(gymnasium.make('memec/FourRoom-v0').spec.id)",
-        "import gymnasium; print(gymnasium.make('memec.envs:memec/FourRoom-v0').spec.id)",
+        "import gymnasium, memec; print(gymnasium.make('memec/FourRoom-v0').spec.id)",
+        "import gymnasium; print(gymnasium.make('memec:memec/FourRoom-v0').spec.id)",
         "from memec.envs.world import make; print(make('memec/FourRoom-v0').environment.spec.id)",
     ],
 )

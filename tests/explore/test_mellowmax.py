@@ -1,5 +1,7 @@
 """The maximum-entropy mellowmax policy, against a root found in high precision."""
 
+from fractions import Fraction
+
 import mpmath
 import numpy as np
 import pytest
@@ -10,13 +12,18 @@ from memec.errors import NotFiniteError
 from memec.explore import mellowmax_policy
 
 
-def exact_policy(values: np.ndarray, omega: float, digits: int = 60) -> tuple[np.ndarray, float]:
+def exact_policy(values: np.ndarray, omega: float) -> tuple[np.ndarray, float]:
     """The definition, by bisection of the exponent of beta / omega in [0, 1]."""
+    exact = [Fraction(float(value)) for value in values]
+    distances = [Fraction(omega) * (value - max(exact)) for value in exact]
+    nonzero = [-distance for distance in distances if distance]
+    if not nonzero:
+        return np.full(len(values), 1 / len(values)), omega / 2
+    # The smallest distance decides how many digits cancel.
+    smallest = min(nonzero)
+    digits = 60 + max(0, len(str(smallest.denominator)) - len(str(smallest.numerator))) * 3
     with mpmath.workdps(digits):
-        exact = [mpmath.mpf(float(value)) for value in values]
-        shifted = [omega * (value - max(exact)) for value in exact]
-        if min(shifted) == 0:
-            return np.full(len(values), 1 / len(values)), omega / 2
+        shifted = [mpmath.mpf(distance.numerator) / distance.denominator for distance in distances]
         mellowmax = mpmath.log(mpmath.fsum(mpmath.exp(value) for value in shifted) / len(shifted))
 
         def softmax(beta: mpmath.mpf) -> list[mpmath.mpf]:
@@ -34,9 +41,9 @@ def exact_policy(values: np.ndarray, omega: float, digits: int = 60) -> tuple[np
         return np.array([float(p) for p in softmax(high)]), float(high * omega)
 
 
-def assert_exact(values: list[float], omega: float, digits: int = 60) -> None:
+def assert_exact(values: list[float], omega: float) -> None:
     policy, beta = mellowmax_policy(np.array(values), omega)
-    expected, expected_beta = exact_policy(np.array(values), omega, digits)
+    expected, expected_beta = exact_policy(np.array(values), omega)
     np.testing.assert_allclose(policy, expected, rtol=1e-6, atol=1e-12)
     # What the paper's root finder silently made uniform: the deviation from uniform must be right as well.
     deviation = expected - 1 / len(values)
@@ -50,7 +57,7 @@ scales = st.floats(-12.0, 12.0).map(lambda exponent: 10.0**exponent)
 omegas = st.floats(-4.0, 4.0).map(lambda exponent: 10.0**exponent)
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, derandomize=True, max_examples=120)
 @given(unit_values, scales, st.floats(-1e4, 1e4), omegas)
 @example([0.3, 0.3, 0.3], 1.0, 0.0, 7.5)
 @example([1.0, 1.0, 0.0], 1.0, 0.0, 7.5)
@@ -62,7 +69,7 @@ def test_policy_is_the_exact_one_at_any_scale_and_offset(
     assert_exact([scale * value + offset for value in unit], omega)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=60)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=5), omegas)
 @example([1e308, -1e308, 0.0], 7.5)
 @example([1.7e308, -1.7e308], 1e4)
@@ -73,7 +80,7 @@ def test_no_finite_values_overflow(values: list[float], omega: float) -> None:
     assert policy.min() >= 0.0
     assert policy.sum() == pytest.approx(1.0, abs=1e-12)
     assert 0.0 <= beta <= omega
-    expected, _ = exact_policy(np.array(values), omega, digits=680)
+    expected, _ = exact_policy(np.array(values), omega)
     np.testing.assert_allclose(policy, expected, atol=1e-6)
 
 
@@ -106,7 +113,7 @@ def test_a_small_spread_is_not_rounded_to_uniform(spread: float) -> None:
     assert policy[1] > 10 * policy[0]
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True)
 @given(unit_values, omegas, scales)
 def test_scaling_the_values_up_and_omega_down_changes_nothing(unit: list[float], omega: float, scale: float) -> None:
     # Rounded to a grid, so that the product with the scale keeps their differences to all but the last digits.
@@ -117,7 +124,7 @@ def test_scaling_the_values_up_and_omega_down_changes_nothing(unit: list[float],
     assert scaled_beta * scale == pytest.approx(beta, rel=1e-5)
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True)
 @given(unit_values, omegas, st.integers(-1000, 1000))
 def test_scaling_by_a_power_of_two_keeps_every_bit(unit: list[float], omega: float, exponent: int) -> None:
     values = np.round(np.array(unit), 3)
@@ -128,7 +135,7 @@ def test_scaling_by_a_power_of_two_keeps_every_bit(unit: list[float], omega: flo
     assert (policy == scaled).all()
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True)
 @given(unit_values, omegas, st.integers(-1000, 1000))
 def test_shifting_the_values_changes_nothing(unit: list[float], omega: float, shift: int) -> None:
     # Multiples of 1/1024 stay exact under whole shifts, so the policies must agree in every bit.
@@ -138,7 +145,7 @@ def test_shifting_the_values_changes_nothing(unit: list[float], omega: float, sh
     assert (policy == shifted).all()
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True)
 @given(st.lists(st.floats(-100.0, 100.0), min_size=1, max_size=18), st.floats(0.01, 100.0))
 def test_the_policy_is_worth_the_mellowmax_of_the_values(values: list[float], omega: float) -> None:
     array = np.array(values)

@@ -43,7 +43,7 @@ def test_actions_are_drawn_as_often_as_their_probability_says(explore: AnyStrate
 
 
 @every_strategy
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=60)
 @given(
     st.lists(
         st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.floats(0.0, 1.7e308)), min_size=1, max_size=5
@@ -59,7 +59,7 @@ def test_every_finite_belief_has_a_distribution(explore: AnyStrategy, pairs: lis
 
 
 @every_strategy
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, derandomize=True, max_examples=30)
 @given(st.lists(st.integers(-200, 200), min_size=1, max_size=5), st.integers(-1000, 1000))
 def test_shifting_all_values_changes_nothing(explore: AnyStrategy, values: list[int], shift: int) -> None:
     # Sixteenths are exact, so that the shift loses no digit.

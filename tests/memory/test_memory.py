@@ -208,7 +208,7 @@ def test_wrong_shapes_and_actions_are_refused() -> None:
 
 
 def test_more_neighbours_than_capacity_is_refused() -> None:
-    with pytest.raises(ValueError, match="larger than memory.capacity"):
+    with pytest.raises(ValueError, match="larger than memory"):
         MemorySettings(capacity=5, neighbours=6)
 
 

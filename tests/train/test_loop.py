@@ -22,8 +22,8 @@ def test_episodes_add_up_to_the_steps() -> None:
 
 
 def test_evaluations_come_every_so_many_steps_and_after_the_last() -> None:
-    evaluations = [event for event in events_of("memec/OpenRoom-v0", 1_000, evaluate_every_steps=250, evaluation_episodes=3)
-                   if isinstance(event, Evaluation)]  # fmt: skip
+    events = events_of("memec/OpenRoom-v0", 1_000, evaluate_every_steps=250, evaluation_episodes=3)
+    evaluations = [event for event in events if isinstance(event, Evaluation)]
     assert [evaluation.step for evaluation in evaluations] == [250, 500, 750, 1_000]
     assert all(evaluation.episodes == 3 and evaluation.mean_length <= 100 for evaluation in evaluations)
 
@@ -71,7 +71,7 @@ def test_streams_of_a_seed_are_independent() -> None:
 
 @pytest.mark.parametrize("game", ["ALE/Qbert-v5", "ALE/SpaceInvaders-v5"])
 def test_a_lost_life_ends_the_agents_episode_but_not_the_game(game: str) -> None:
-    """One row per whole game: its length spans all lives, its score all rewards, while the memory fills life by life."""
+    """One row per whole game: it spans all lives, while the memory fills life by life."""
     agent = MFEC(game, memory={"capacity": 2_000})
     filled_at: list[int] = []
     write = agent.memory.write

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memec.memory.kernels import COMPILE
 
-LANES = 64
+LANES = 32
 
 # Columns of `Blocks.chains`: its first block, how many entries that holds, and how many the chain has in all.
 FIRST, FILLED, SIZE = 0, 1, 2

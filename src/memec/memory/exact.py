@@ -21,7 +21,7 @@ from memec.memory.kernels import COMPILE, LARGEST, insert, squared_distance
 CUT_DIMENSIONS = 32
 CUT_ENTRIES = 2_048
 # Measured on CartPole and Acrobot: fewer entries a cell and half-empty blocks are read, more and boxes grow too wide.
-ENTRIES_PER_CELL = 40
+ENTRIES_PER_CELL = 24
 
 # Squared distances carry a relative rounding error of about (dimensions + 2) * 6e-8; ruling out allows for more.
 SLACK = np.float32(1 + 1e-4)
