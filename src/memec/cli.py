@@ -3,11 +3,14 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from memec.errors import MemecError
+
+if TYPE_CHECKING:
+    from memec.experiments.run import Outcome
 
 app = typer.Typer(
     name="memec",
@@ -22,9 +25,11 @@ app = typer.Typer(
 
 @app.command()
 def train(
+    context: typer.Context,
     env: Annotated[
-        str, typer.Argument(metavar="ENV", help="Any Gymnasium id, such as CartPole-v1, ALE/Pong-v5 or module:Id.")
-    ],
+        str | None,
+        typer.Argument(metavar="ENV", help="Any Gymnasium id, such as CartPole-v1, ALE/Pong-v5 or module:Id."),
+    ] = None,
     agent: Annotated[str, typer.Option(help="The agent; `memec list` shows them.")] = "mfec",
     explore: Annotated[
         str | None,
@@ -45,16 +50,28 @@ def train(
         typer.Option("--set", metavar="NAME=VALUE", help="Any setting, such as memory.capacity=20000."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder. Default: a new one under runs/.")] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Go on with this run, exactly where it stopped; --steps may ask for more."),
+    ] = None,
 ) -> None:
     """Train an agent and record the run.
 
-    The run folder gets run.json (all settings), episodes.csv, evaluations.csv and the trained agent.
+    The run folder gets run.json (all settings), episodes.csv, evaluations.csv and checkpoints. Ctrl-C stops cleanly;
+    memec train --resume RUN goes on.
     """
     from memec.envs.world import make
+    from memec.experiments import run as experiment
     from memec.experiments.presets import settings_for
-    from memec.experiments.run import new_folder, run
     from memec.experiments.run_settings import changes_from
 
+    if resume is not None:
+        given = [name for name in _given_options(context) if name not in ("resume", "steps", "env")]
+        if given:
+            raise MemecError(f"A resumed run keeps its settings: leave out --{given[0].strip('_').replace('_', '-')}.")
+        _show(experiment.resume(resume, env=env, steps=steps))
+    if env is None:
+        raise MemecError("Say which environment to train in, such as CartPole-v1, or which run to --resume.")
     options = {"omega": omega, "temperature": temperature, "epsilon_final": epsilon_final, "bonus": bonus}
     world = make(env)
     world.close()
@@ -66,7 +83,17 @@ def train(
     if strategy:
         named["agent"] = {"explore": strategy}
     settings = base.changed(named).changed(changes_from(set_ or [], agent))
-    outcome = run(settings, out or new_folder(settings), preset=preset, command=shlex.join(["memec", *sys.argv[1:]]))
+    folder = out or experiment.new_folder(settings)
+    _show(experiment.run(settings, folder, preset=preset, command=shlex.join(["memec", *sys.argv[1:]])))
+
+
+def _given_options(context: typer.Context) -> list[str]:
+    """Return the names of the options that the user wrote, whatever their value."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+
+
+def _show(outcome: "Outcome") -> NoReturn:
     if outcome.last_evaluations:
         mean = sum(evaluation.mean_score for evaluation in outcome.last_evaluations) / len(outcome.last_evaluations)
         typer.echo(f"Greedy score, mean of the last {len(outcome.last_evaluations)} evaluations: {mean:.5g}")
@@ -78,12 +105,13 @@ def train(
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     episodes: Annotated[int, typer.Option(help="Greedy episodes to play.")] = 10,
+    env: Annotated[str | None, typer.Option(help="The run's environment, where it is a module:Id to import.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the episodes. Default: the run's.")] = None,
 ) -> None:
     """Try out a trained agent, greedily, in fresh episodes."""
     from memec.experiments.run import evaluate_run
 
-    result = evaluate_run(run, episodes, seed=seed)
+    result = evaluate_run(run, episodes, env=env, seed=seed)
     typer.echo(
         f"{result.episodes} greedy episodes: score {result.mean_score:.5g} +- {result.std_score:.4g} "
         f"(lowest {result.min_score:.5g}, highest {result.max_score:.5g}), {result.mean_length:.5g} steps each"

@@ -15,6 +15,10 @@ class NotFiniteError(MemecError):
     """A key, return, reward or observation that is NaN or infinite."""
 
 
+class EnvironmentFailedError(MemecError):
+    """The environment broke; what the agent has learned until then is sound."""
+
+
 def unknown_name(what: str, name: str, known: Iterable[str]) -> MemecError:
     """Say that `name` is no known `what`, and which known name is nearest."""
     names = sorted(known)
@@ -23,8 +27,6 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> MemecError:
     return MemecError(f"Unknown {what} {name!r}: {hint}")
 
 
-def environment_failed(error: Exception, when: str) -> MemecError:
-    """Say that the user's environment raised, what, and when."""
-    if isinstance(error, MemecError):
-        return error
-    return MemecError(f"The environment raised {type(error).__name__} {when}: {error}")
+def environment_failed(what: str) -> EnvironmentFailedError:
+    """Say what the user's environment did, in one line."""
+    return EnvironmentFailedError("The environment " + " ".join(what.split()))

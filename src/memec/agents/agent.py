@@ -1,7 +1,8 @@
 """What every agent offers: `learn`, `predict`, `save` and `load`, as users know them from Stable-Baselines3."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -12,11 +13,14 @@ from numpy.typing import NDArray
 from memec.envs.world import World, make
 from memec.errors import MemecError, NotFiniteError
 from memec.settings import Settings
+from memec.train.checkpoint import CheckpointSettings
 from memec.train.events import Event
-from memec.train.files import Arrays, read_arrays, write_arrays
+from memec.train.files import Arrays, part_of, read_arrays, write_arrays
 from memec.train.loop import Loop, TrainingSettings
 from memec.train.progress import show_progress
 from memec.train.protocol import GreedyPolicy, Observation, StateId
+from memec.train.recording import Recording
+from memec.train.run_folder import RunFolder
 from memec.train.seeds import Seeds
 
 FORMAT = 1
@@ -91,35 +95,70 @@ class Agent(ABC):
         evaluation_episodes: int = 10,
         evaluation_env: Env | None = None,
         callback: Callable[[Event], Any] | None = None,
+        run: str | Path | None = None,
+        resume: str | Path | None = None,
+        checkpoint: CheckpointSettings | None = None,
     ) -> Self:
         """Train for so many more steps.
 
         With `evaluate_every`, the greedy policy is tried out every so many steps in an environment of its own.
-        `callback` gets every event; training stops early when it returns False.
+        `callback` gets every event; training stops early when it returns False. `run` names a new folder to record the
+        run in, with checkpoints. `resume` names a run to go on with, exactly where it stopped, until it has `steps`
+        steps in all; the agent must have the settings and the seed of that run.
         """
-        if not self._owns_world:
-            self._loop.abandon_episode()  # somebody else may have moved their environment meanwhile
         if steps < 1:
             raise MemecError(f"To learn takes at least one step; {steps} were asked for.")
+        if run is not None and resume is not None:
+            raise MemecError("A run is either new (run=...) or gone on with (resume=...), not both.")
+        folder = None
+        if resume is not None:
+            folder = RunFolder.open(Path(resume))
+        elif not self._owns_world:
+            self.give_up_episode()  # somebody else may have moved their environment meanwhile
         settings = TrainingSettings.read(
             {
-                "steps": self.steps + steps,
+                "steps": steps if resume is not None else self.steps + steps,
                 "evaluate_every_steps": evaluate_every,
                 "evaluation_episodes": evaluation_episodes,
             }
         )
         evaluation_world = self._evaluation_world(evaluation_env) if evaluate_every else None
-        events = self.train(settings, evaluation_world)
-        if progress:
-            events = show_progress(events, settings.steps, self.steps)
-        for event in events:
-            if callback is not None and callback(event) is False:
-                break
+        checkpoint = checkpoint or CheckpointSettings()
+        if run is not None:
+            plain = {
+                "environment": {"id": self.world.id},
+                "agent": self._plain_settings(),
+                "training": settings.model_dump(mode="json"),
+                "checkpoint": checkpoint.model_dump(mode="json"),
+                "seed": self.seed,
+            }
+            folder = RunFolder.create(Path(run), plain, preset="own")
+        with folder.only_writer() if folder is not None else nullcontext():
+            start = self.steps
+            events = self.train(settings, evaluation_world, checkpoint.every_steps)
+            if folder is not None:
+                recording = Recording(folder, self, checkpoint)
+                if resume is not None:
+                    recording.take_up()
+                    start = self.steps
+                events = recording.follow(events, settings.steps)
+            if progress:
+                events = show_progress(events, settings.steps, start)
+            with closing(events):
+                for event in events:
+                    if callback is not None and callback(event) is False:
+                        break
         return self
 
-    def train(self, settings: TrainingSettings, evaluation_world: World | None = None) -> Generator[Event]:
+    def train(
+        self, settings: TrainingSettings, evaluation_world: World | None = None, tick_every_steps: int = 0
+    ) -> Generator[Event]:
         """Train until `settings.steps` in all and yield what happens: the loop itself, for own readers."""
-        return self._loop.run(settings, evaluation_world)
+        return self._loop.run(settings, evaluation_world, tick_every_steps)
+
+    def give_up_episode(self) -> None:
+        """Drop the episode under way: training goes on with a new one."""
+        self._loop.abandon_episode()
 
     def predict(
         self,
@@ -154,21 +193,10 @@ class Agent(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the whole agent, memory included, to one safetensors file."""
-        about = {
-            "format": FORMAT,
-            "agent": self.name,
-            "environment": self.world.id,
-            "settings": self.settings.model_dump(mode="json"),
-            "seed": self.seed,
-            "steps": self.steps,
-            "actions": self.world.actions,
-            "observation": [self.world.observation.kind, list(self.world.observation.shape)],
-            "generator": self.generator.bit_generator.state,
-        }
         path = Path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_arrays(path, self.arrays(), about)
+            write_arrays(path, self.arrays(), self._about())
         except OSError as error:
             raise MemecError(f"The agent cannot be saved to {path}: {error.strerror or error}.") from None
 
@@ -178,29 +206,60 @@ class Agent(ABC):
 
         Its environment is made again by its id unless `env` gives one; an id that names a module is never followed.
         """
-        arrays, about = read_arrays(Path(path))
-        if about.get("format") != FORMAT:
-            raise MemecError(f"{path} has the format {about.get('format')!r}; this version of memec reads {FORMAT}.")
-        if about.get("agent") != cls.name:
-            raise MemecError(f"{path} holds a {about.get('agent')!r} agent, not {cls.name!r}.")
+        path = Path(path)
+        arrays, about = read_arrays(path)
         identity = about.get("environment")
         if env is None:
             if not isinstance(identity, str) or ":" in identity or not identity:
                 raise MemecError(f"Loading {path} needs its environment ({identity!r}): pass env=...")
             env = identity
-        try:
+        with _saying_what_is_wrong(path):
+            if about.get("agent") != cls.name:
+                raise MemecError(f"{path} holds a {about.get('agent')!r} agent, not {cls.name!r}.")
             settings = cls.settings_type.read(about["settings"])
             agent = cls.from_settings(env, settings, seed=int(about["seed"]))
-            expected = [about["actions"], about["observation"]]
-            fit = agent.world.observation
-            if expected != [agent.world.actions, [fit.kind, list(fit.shape)]]:
-                raise MemecError(f"{path} was trained in an environment with other actions or observations.")
-            agent.restore(arrays)
-            agent.generator.bit_generator.state = about["generator"]
-            agent._loop.step = int(about["steps"])
-        except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
-            raise MemecError(f"{path} cannot be read: {type(error).__name__} {' '.join(str(error).split())}.") from None
+            agent._take_over(arrays, about, path)
+            agent._loop.skip_to(about["loop"])
+            agent.abandon_episode()
         return agent
+
+    def snapshot(self) -> tuple[Arrays, dict[str, Any]]:
+        """Return everything needed to go on exactly, the episode under way included."""
+        loop, _ = self._loop.snapshot()
+        return self.arrays() | {f"loop.{name}": array for name, array in loop.items()}, self._about()
+
+    def restore_snapshot(self, arrays: Arrays, about: dict[str, Any], source: Path) -> None:
+        """Go on from a snapshot of an agent with the same settings and seed."""
+        with _saying_what_is_wrong(source):
+            if [about["agent"], about["settings"], about["seed"]] != [self.name, self._plain_settings(), self.seed]:
+                raise MemecError(f"{source} belongs to an agent with other settings or another seed.")
+            self._take_over(arrays, about, source)
+            self._loop.restore(part_of(arrays, "loop."), about["loop"])
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "agent": self.name,
+            "environment": self.world.id,
+            "settings": self._plain_settings(),
+            "seed": self.seed,
+            "actions": self.world.actions,
+            "observation": [self.world.observation.kind, list(self.world.observation.shape)],
+            "generator": self.generator.bit_generator.state,
+            "loop": self._loop.snapshot()[1],
+        }
+
+    def _plain_settings(self) -> dict[str, Any]:
+        return self.settings.model_dump(mode="json")
+
+    def _take_over(self, arrays: Arrays, about: dict[str, Any], source: Path) -> None:
+        if about.get("format") != FORMAT:
+            raise MemecError(f"{source} has the format {about.get('format')!r}; this version of memec reads {FORMAT}.")
+        fit = self.world.observation
+        if [about["actions"], about["observation"]] != [self.world.actions, [fit.kind, list(fit.shape)]]:
+            raise MemecError(f"{source} was trained in an environment with other actions or observations.")
+        self.restore(arrays)
+        self.generator.bit_generator.state = about["generator"]
 
     @classmethod
     @abstractmethod
@@ -219,3 +278,12 @@ class Agent(ABC):
         if again is None:
             raise MemecError("To evaluate while learning in an environment of your own, pass evaluation_env as well.")
         return make(again, training=False)
+
+
+@contextmanager
+def _saying_what_is_wrong(path: Path) -> Iterator[None]:
+    """Turn what breaks on foreign content into one sentence about the file."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError, AttributeError) as error:
+        raise MemecError(f"{path} cannot be read: {type(error).__name__} {' '.join(str(error).split())}.") from None

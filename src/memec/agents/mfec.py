@@ -143,6 +143,13 @@ class MFEC(Agent):
         """Return the memory, the projection and the episode under way."""
         return {
             "decisions": np.array([self._decisions]),
+            "episode.keys": np.array([moment.key for moment in self._episode], np.float32).reshape(
+                -1, self.embed.key_size
+            ),
+            "episode.state_ids": np.array([moment.state_id for moment in self._episode], np.uint64).reshape(-1, 2),
+            "episode.actions": np.array([moment.action for moment in self._episode], np.int64),
+            "episode.steps": np.array([moment.step for moment in self._episode], np.int64),
+            "episode.rewards": np.array(self._rewards, np.float64),
             **{f"memory.{name}": array for name, array in self.memory.arrays().items()},
             **{f"embed.{name}": array for name, array in self.embed.arrays().items()},
         }
@@ -153,7 +160,10 @@ class MFEC(Agent):
         fit = self.world.observation
         self.embed = make_embedding(self.settings.embed, fit.shape, fit.dtype, arrays=part_of(arrays, "embed."))
         self.memory.restore(part_of(arrays, "memory."))
-        self.abandon_episode()
+        episode = part_of(arrays, "episode.")
+        columns = (episode["keys"], episode["state_ids"], episode["actions"].tolist(), episode["steps"].tolist())
+        self._episode = [Moment(*moment) for moment in zip(*columns, strict=True)]
+        self._rewards = episode["rewards"].tolist()
 
     @classmethod
     def general_settings(cls, kind: str) -> MFECSettings:

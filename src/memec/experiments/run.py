@@ -1,6 +1,7 @@
 """One experiment from its settings to its run folder."""
 
 from collections import deque
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,8 +12,10 @@ from memec.envs.world import World, make
 from memec.errors import MemecError
 from memec.experiments.run_settings import RunSettings
 from memec.train import Evaluation, RunFolder, Seeds, evaluating, show_progress
+from memec.train.recording import Recording
 from memec.train.run_folder import Status
-from memec.train.stopping import StopRequest
+
+EXIT_STATUS = {"signal 2": 130, "signal 15": 143}
 
 
 @dataclass(frozen=True)
@@ -44,54 +47,73 @@ def world_for(settings: RunSettings, *, training: bool, **options: Any) -> World
 
 
 def run(settings: RunSettings, path: Path, *, preset: str, command: str = "", progress: bool = True) -> Outcome:
-    """Train, evaluate and record; what was learned is kept however the run ends."""
-    world = world_for(settings, training=True)
-    agent = AGENTS[settings.agent.name].from_settings(world, settings.agent, seed=settings.seed)
-    evaluation_world = world_for(settings, training=False) if settings.training.evaluate_every_steps else None
+    """Begin a new run in a folder of its own."""
+    agent = _agent(settings)  # what cannot be made must not leave a folder behind
     folder = RunFolder.create(path, settings.model_dump(mode="json"), preset=preset, command=command)
-    evaluations: deque[Evaluation] = deque(maxlen=5)
-    events = agent.train(settings.training, evaluation_world)
-    if progress:
-        events = show_progress(events, settings.training.steps)
-    with StopRequest() as stop:
-        try:
-            for event in events:
-                folder.add(event)
-                if isinstance(event, Evaluation):
-                    evaluations.append(event)
-                if stop.signal is not None:
-                    break
-        except BaseException as error:
-            _keep(agent, folder)
-            folder.end("failed", str(error) or type(error).__name__)
-            raise
-        events.close()
-        _keep(agent, folder)
-        status: Status = "finished" if agent.steps >= settings.training.steps else "interrupted"
-        folder.end(status, None if stop.signal is None else f"signal {stop.signal}")
-    return Outcome(path, status, 0 if status == "finished" else stop.exit_status, list(evaluations))
+    return _train(settings, folder, agent, progress=progress, resume=False)
 
 
-def evaluate_run(path: Path, episodes: int, *, seed: int | None = None) -> Evaluation:
+def resume(path: Path, *, env: str | None = None, steps: int | None = None, progress: bool = True) -> Outcome:
+    """Go on with a run exactly where its newest checkpoint stands, for more steps than at first if asked."""
+    folder = RunFolder.open(path)
+    settings = settings_of(folder, env)
+    if steps is not None:
+        if steps < settings.training.steps:
+            raise MemecError(
+                f"{path} was asked for {settings.training.steps:,} steps already; --steps can only add to them."
+            )
+        settings = settings.changed({"training": {"steps": steps}})
+    return _train(settings, folder, _agent(settings), progress=progress, resume=True)
+
+
+def settings_of(folder: RunFolder, env: str | None = None) -> RunSettings:
+    """Return the settings of a run. A module it names is imported only if the user names it as well, by `env`."""
+    settings = RunSettings.read(folder.record()["settings"])
+    recorded = settings.environment.id
+    if env is not None and env != recorded:
+        raise MemecError(f"{folder.path} is a run in {recorded}, not in {env}.")
+    if ":" in recorded and env is None:
+        raise MemecError(f"{folder.path} would import a module: if you trust it, say so with --env {recorded}")
+    return settings
+
+
+def evaluate_run(path: Path, episodes: int, *, env: str | None = None, seed: int | None = None) -> Evaluation:
     """Try out the agent of a run, greedily, in fresh episodes."""
     folder = RunFolder.open(path)
-    record = folder.record()
-    settings = RunSettings.read(record["settings"])
-    if ":" in settings.environment.id:
-        raise MemecError(
-            f"{path} names an environment of a module, {settings.environment.id!r}, which is not imported on its word."
-        )
-    agent = AGENTS[settings.agent.name].load(folder.agent_file, world_for(settings, training=True))
+    settings = settings_of(folder, env)
+    _, _, checkpoint = folder.checkpoints.newest()
+    agent = AGENTS[settings.agent.name].load(checkpoint, world_for(settings, training=True))
     protocol = settings.training.changed({"evaluation_episodes": episodes})
     seeds = Seeds(settings.seed if seed is None else seed)
     game = evaluating(agent, world_for(settings, training=False), protocol, seeds, agent.steps)
-    try:
-        while True:
+    while True:
+        try:
             next(game)
-    except StopIteration as done:
-        evaluation: Evaluation = done.value
-        return evaluation
+        except StopIteration as done:
+            evaluation: Evaluation = done.value
+            return evaluation
 
 
-def _keep(agent: Agent, folder: RunFolder) -> None:
-    agent.save(folder.agent_file)
+def _agent(settings: RunSettings) -> Agent:
+    world = world_for(settings, training=True)
+    return AGENTS[settings.agent.name].from_settings(world, settings.agent, seed=settings.seed)
+
+
+def _train(settings: RunSettings, folder: RunFolder, agent: Agent, *, progress: bool, resume: bool) -> Outcome:
+    evaluated = settings.training.evaluate_every_steps > 0
+    evaluation_world = world_for(settings, training=False) if evaluated else None
+    with folder.only_writer():
+        recording = Recording(folder, agent, settings.checkpoint)
+        if resume:
+            recording.take_up()
+            folder.update(settings=settings.model_dump(mode="json"))
+        start = agent.steps
+        events = agent.train(settings.training, evaluation_world, settings.checkpoint.every_steps)
+        events = recording.follow(events, settings.training.steps)
+        if progress:
+            events = show_progress(events, settings.training.steps, start)
+        evaluations: deque[Evaluation] = deque(maxlen=5)
+        with closing(events):
+            evaluations.extend(event for event in events if isinstance(event, Evaluation))
+    record = folder.record()
+    return Outcome(folder.path, record["status"], EXIT_STATUS.get(record["reason"], 0), list(evaluations))

@@ -9,6 +9,7 @@ from memec.agents import AGENTS, AnyAgentSettings
 from memec.errors import MemecError, unknown_name
 from memec.settings import Settings, setting_names
 from memec.train import TrainingSettings
+from memec.train.checkpoint import CheckpointSettings
 
 
 class EnvironmentSettings(Settings):
@@ -25,6 +26,7 @@ class RunSettings(Settings):
     environment: EnvironmentSettings
     agent: AnyAgentSettings
     training: TrainingSettings = TrainingSettings()
+    checkpoint: CheckpointSettings = CheckpointSettings()
     seed: NonNegativeInt = 0
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from memec.envs.world import World
-from memec.errors import NotFiniteError, environment_failed
+from memec.errors import MemecError, NotFiniteError, environment_failed
 from memec.train.events import TICK_SECONDS, Evaluation, Tick
 from memec.train.protocol import Learner
 from memec.train.seeds import Seeds
@@ -47,9 +47,12 @@ def evaluating(
                     yield Tick(step)
                     next_tick = time.perf_counter() + TICK_SECONDS
         except NotFiniteError as error:
-            raise NotFiniteError(f"{str(error).rstrip('.')} in the evaluation at step {step}.") from None
+            raise environment_failed(f"failed in the evaluation at step {step}: {error}") from None
+        except MemecError:
+            raise
         except Exception as error:
-            raise environment_failed(error, f"in the evaluation at step {step}") from error
+            where = f"in the evaluation at step {step}"
+            raise environment_failed(f"raised {type(error).__name__} {where}: {error}") from error
         scores.append(score)
         lengths.append(length)
     return Evaluation(

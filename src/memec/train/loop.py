@@ -1,15 +1,19 @@
 """The training loop: a generator of what happened. Progress bars, logs and checkpoints are its readers."""
 
 import time
+import warnings
 from collections.abc import Generator
+from typing import Any
 
+import numpy as np
 from pydantic import NonNegativeInt, PositiveInt
 
 from memec.envs.world import World
-from memec.errors import NotFiniteError, environment_failed
+from memec.errors import MemecError, NotFiniteError, environment_failed
 from memec.settings import Settings
 from memec.train.evaluation import evaluating
 from memec.train.events import TICK_SECONDS, Episode, Event, Tick
+from memec.train.files import Arrays
 from memec.train.protocol import Learner, Observation
 from memec.train.seeds import Seeds
 
@@ -28,7 +32,7 @@ class TrainingSettings(Settings):
 
 
 class Loop:
-    """Lets an agent live in a world; it can be left and taken up again at any step."""
+    """Lets an agent live in a world; it can be left, saved and taken up again at any step."""
 
     def __init__(self, agent: Learner, world: World, seeds: Seeds) -> None:
         self.step = 0
@@ -39,10 +43,15 @@ class Loop:
         self._evaluated = 0
         self._games = 0
         self._score = 0.0
-        self._length = 0
+        self._actions: list[int] = []  # of the game under way: with its seed they lead back to where it is
 
-    def run(self, settings: TrainingSettings, evaluation_world: World | None = None) -> Generator[Event]:
-        """Train until `settings.steps` steps have been taken in all, and yield what happens on the way."""
+    def run(
+        self, settings: TrainingSettings, evaluation_world: World | None = None, tick_every_steps: int = 0
+    ) -> Generator[Event]:
+        """Train until `settings.steps` steps have been taken in all, and yield what happens on the way.
+
+        Whenever it yields, the loop can be saved. Ticks come by time, and at every multiple of `tick_every_steps`.
+        """
         agent, world = self._agent, self._world
         every = settings.evaluate_every_steps if evaluation_world is not None else 0
         next_tick = time.perf_counter() + TICK_SECONDS
@@ -58,44 +67,84 @@ class Loop:
             try:
                 action = agent.act(observation, world.state_id())
             except NotFiniteError:
-                raise NotFiniteError(
-                    f"The environment's observation before step {step} holds NaN or infinity."
-                ) from None
+                raise environment_failed(f"returned an observation with NaN or infinity before step {step}.") from None
             try:
                 observation, reward, terminated, truncated = world.step(action)
             except NotFiniteError as error:
-                raise NotFiniteError(f"{str(error).rstrip('.')} at step {step}.") from None
+                raise environment_failed(f"failed at step {step}: {error}") from None
             except Exception as error:
-                raise environment_failed(error, f"at step {step}") from error
+                raise environment_failed(f"raised {type(error).__name__} at step {step}: {error}") from error
             agent.observe(reward, observation, terminated, truncated)
             self.step = step
             self._score += reward
-            self._length += 1
+            self._actions.append(action)
             if terminated or truncated:
-                ended = Episode(step, self._score, self._length)
-                if game_over := world.game_over or truncated:
-                    self._games += 1
-                    self._score, self._length = 0.0, 0
+                ended = Episode(step, self._score, len(self._actions))
+                game_over = world.game_over or truncated
+                self._games += game_over
                 observation = self._reset(new_game=game_over)
                 if game_over:
-                    self._observation = observation
                     yield ended
             self._observation = observation
-            if time.perf_counter() >= next_tick:
+            if (tick_every_steps and step % tick_every_steps == 0) or time.perf_counter() >= next_tick:
                 yield Tick(step)
                 next_tick = time.perf_counter() + TICK_SECONDS
 
     def abandon_episode(self) -> None:
         """Begin with a new episode when the loop goes on."""
+        self._agent.abandon_episode()
         if self._observation is not None:
-            self._agent.abandon_episode()
             self._observation = None
             self._games += 1
-            self._score, self._length = 0.0, 0
+
+    def snapshot(self) -> tuple[Arrays, dict[str, Any]]:
+        """Return where the loop stands: what `restore` needs to go on as if it had never stopped."""
+        about = {"step": self.step, "evaluated": self._evaluated, "games": self._games, "score": self._score}
+        if self._observation is None:
+            return {}, about
+        return {"observation": self._observation, "actions": np.array(self._actions, np.int64)}, about
+
+    def restore(self, arrays: Arrays, about: dict[str, Any]) -> None:
+        """Go on from a snapshot: the game under way is played again from its seed, up to the last action.
+
+        An environment that does not repeat itself cannot go on from the middle of a game: that game is given up.
+        """
+        self.step, self._evaluated, self._games = int(about["step"]), int(about["evaluated"]), int(about["games"])
+        if "observation" not in arrays:
+            return
+        observation = self._reset(new_game=True)
+        for action in arrays["actions"].tolist():
+            observation, reward, terminated, truncated = self._world.step(action)
+            self._score += reward
+            self._actions.append(action)
+            if truncated or (terminated and self._world.game_over):
+                break
+            if terminated:
+                observation = self._reset(new_game=False)
+        self._observation = observation
+        if not (np.array_equal(observation, arrays["observation"]) and len(self._actions) == len(arrays["actions"])):
+            warnings.warn(
+                f"{self._world.id} did not repeat the game under way, which is given up for a new one.",
+                stacklevel=2,
+            )
+            self.abandon_episode()
+
+    def skip_to(self, about: dict[str, Any]) -> None:
+        """Go on after a snapshot with a new episode, in a world that may have moved meanwhile."""
+        self.restore({}, about)
+        self._games += 1
 
     def _reset(self, *, new_game: bool) -> Observation:
-        seed = self._seeds.number("environment", self._games) if new_game else None
+        seed = None
+        if new_game:
+            seed = self._seeds.number("environment", self._games)
+            self._score = 0.0
+            self._actions = []
         try:
-            return self._world.reset(seed)
+            self._observation = self._world.reset(seed)
+        except MemecError:
+            raise
         except Exception as error:
-            raise environment_failed(error, f"when it was reset after step {self.step}") from error
+            when = f"when it was reset after step {self.step}"
+            raise environment_failed(f"raised {type(error).__name__} {when}: {error}") from error
+        return self._observation

@@ -1,13 +1,19 @@
 """The run folder: what an experiment leaves behind, and what every other command reads."""
 
 import csv
+import os
 import platform
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
 from memec.errors import MemecError
+from memec.train.checkpoint import Checkpoints
 from memec.train.events import Episode, Evaluation, Event
 from memec.train.files import read_json, write_json
 
@@ -22,37 +28,31 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-
-    @property
-    def agent_file(self) -> Path:
-        """Where the trained agent lies."""
-        return self.path / "checkpoint" / "agent.safetensors"
+        self.checkpoints = Checkpoints(path / "checkpoint")
 
     @classmethod
     def create(cls, path: Path, settings: dict[str, Any], **about: Any) -> "RunFolder":
         """Begin a new run; a folder that holds one already is left alone."""
-        if (path / "run.json").exists():
-            raise MemecError(f"{path} holds a run already: choose another folder with --out.")
-        try:
-            (path / "checkpoint").mkdir(parents=True, exist_ok=True)
-            for name, columns in COLUMNS.items():
-                with (path / name).open("x", newline="") as file:
-                    csv.writer(file, lineterminator="\n").writerow(columns)
-            folder = cls(path)
-            write_json(
-                path / "run.json",
-                {
-                    "format": FORMAT,
-                    "status": "running",
-                    "reason": None,
-                    "started": datetime.now(UTC).isoformat(timespec="seconds"),
-                    **about,
-                    "settings": settings,
-                    "versions": {"python": platform.python_version()} | {name: version(name) for name in VERSIONS_OF},
-                },
+        there = [name for name in ("run.json", *COLUMNS) if (path / name).exists()]
+        if there:
+            raise MemecError(
+                f"{path} holds a run already: go on with it by --resume {path}, or choose another folder with --out."
             )
-        except OSError as error:
-            raise MemecError(f"The run folder {path} cannot be written: {error.strerror or error}.") from None
+        folder = cls(path)
+        with saying_where(path):
+            path.mkdir(parents=True, exist_ok=True)
+            record = {
+                "format": FORMAT,
+                "id": uuid.uuid4().hex,
+                "status": "running",
+                "reason": None,
+                "started": _now(),
+                **about,
+                "settings": settings,
+                "versions": {"python": platform.python_version()} | {name: version(name) for name in VERSIONS_OF},
+            }
+            write_json(path / "run.json", record)
+            folder.start_files()
         return folder
 
     @classmethod
@@ -65,9 +65,21 @@ class RunFolder:
     def record(self) -> dict[str, Any]:
         """Return what run.json says."""
         record = read_json(self.path / "run.json")
-        if not isinstance(record.get("settings"), dict) or record.get("format") != FORMAT:
+        kind = record.get("format")
+        if isinstance(kind, int) and kind > FORMAT:
+            raise MemecError(f"{self.path} was written by a newer memec (format {kind}); this one reads {FORMAT}.")
+        if kind != FORMAT or not isinstance(record.get("settings"), dict) or not isinstance(record.get("id"), str):
             raise MemecError(f"{self.path / 'run.json'} is not a record this version of memec can read.")
         return record
+
+    def update(self, **changes: Any) -> None:
+        """Write changes into run.json."""
+        with saying_where(self.path):
+            write_json(self.path / "run.json", self.record() | changes)
+
+    def end(self, status: Status, reason: str | None = None) -> None:
+        """Write down how the run ended."""
+        self.update(status=status, reason=reason, ended=_now())
 
     def add(self, event: Event) -> None:
         """Append an episode or an evaluation to its file."""
@@ -76,12 +88,69 @@ class RunFolder:
         elif isinstance(event, Evaluation):
             self._append("evaluations.csv", event._replace(seconds=round(event.seconds, 4)))
 
-    def end(self, status: Status, reason: str | None = None) -> None:
-        """Write down how the run ended."""
-        record = self.record()
-        ended = datetime.now(UTC).isoformat(timespec="seconds")
-        write_json(self.path / "run.json", record | {"status": status, "reason": reason, "ended": ended})
+    def start_files(self) -> None:
+        """Begin both CSV files anew, with nothing but the names of their columns."""
+        with saying_where(self.path):
+            for name, columns in COLUMNS.items():
+                with (self.path / name).open("w", newline="") as file:
+                    csv.writer(file, lineterminator="\n").writerow(columns)
+
+    def positions(self) -> dict[str, list[Any]]:
+        """Return how long each CSV file is and the digest of its content, once that is safely on the disk."""
+        positions: dict[str, list[Any]] = {}
+        for name in COLUMNS:
+            with (self.path / name).open("rb") as file:
+                os.fsync(file.fileno())
+                content = file.read()
+            positions[name] = [len(content), _digest(content)]
+        return positions
+
+    def rewind(self, positions: dict[str, list[Any]]) -> None:
+        """Cut each CSV file back to where it was, if what is there is what was there."""
+        for name in COLUMNS:
+            length, digest = positions[name]
+            file = self.path / name
+            content = file.read_bytes() if file.is_file() else b""
+            if _digest(content[:length]) != digest:
+                raise MemecError(f"{file} is not the file this run wrote: put it back to go on.")
+        with saying_where(self.path):
+            for name in COLUMNS:
+                os.truncate(self.path / name, positions[name][0])
+
+    @contextmanager
+    def only_writer(self) -> Iterator[None]:
+        """Hold the folder for this process alone; the lock goes with the process, however that ends."""
+        try:
+            import fcntl
+        except ImportError:  # no such lock on this system
+            yield
+            return
+        with saying_where(self.path):
+            lock = (self.path / ".lock").open("w")
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise MemecError(f"Another process is working on {self.path}: let it finish or stop it.") from None
+            yield
 
     def _append(self, name: str, row: Episode | Evaluation) -> None:
-        with (self.path / name).open("a", newline="") as file:
+        with saying_where(self.path), (self.path / name).open("a", newline="") as file:
             csv.writer(file, lineterminator="\n").writerow(row)
+
+
+@contextmanager
+def saying_where(path: Path) -> Iterator[None]:
+    """Turn what the system says about a disk into a sentence about the run."""
+    try:
+        yield
+    except OSError as error:
+        raise MemecError(f"The run folder {path} cannot be written: {error.strerror or error}.") from None
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
