@@ -17,7 +17,12 @@ help: ## Show what there is to make
 	@$(PIP) install --quiet --constraint constraints.txt --editable '.[report]' --group dev
 	@touch $@
 
-setup: .venv/installed ## Set up .venv with everything development needs
+# Cached machine code does not notice when a function it took from another file changes.
+.venv/compiled: $(shell find src -name '*.py')
+	@find src -name '*.nb[ic]' -delete
+	@touch $@
+
+setup: .venv/installed .venv/compiled ## Set up .venv with everything development needs
 
 demo: setup ## Train MFEC with mellowmax in FourRoom, and draw its learning curve
 	@rm -rf runs/demo

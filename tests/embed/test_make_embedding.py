@@ -43,15 +43,12 @@ def test_arrays_take_the_place_of_the_seed() -> None:
         assert (first(observation) == restored(observation)).all()
 
 
-def test_identity_copies() -> None:
-    observation = np.array([1.5, -2.0, 3.0], dtype=np.float32)
+def test_identity_takes_the_observation_for_the_key() -> None:
+    observation = np.array([[1.5, -2.0, 3.0]], dtype=np.float64)
     identity = Identity(3)
     key = identity(observation)
-    batch = identity.batch(observation[None])
-    observation[:] = 0.0
-    assert key.tolist() == [1.5, -2.0, 3.0]
-    assert batch.tolist() == [[1.5, -2.0, 3.0]]
-    assert identity.fork()(observation).tolist() == [0.0, 0.0, 0.0]
+    assert key.tolist() == [1.5, -2.0, 3.0] and key.dtype == np.float32
+    assert identity.batch(observation).tolist() == [[1.5, -2.0, 3.0]]
     assert identity.arrays() == {}
 
 

@@ -88,7 +88,7 @@ class MFEC(Agent):
     def act(self, observation: Observation, state_id: StateId) -> int:
         """Recall what each action led to in the most similar moments (Eq. 4), and let the strategy choose."""
         key = self.embed(observation)
-        recall = self.memory.recall(key, state_id)
+        recall = self.memory.recall(key, state_id, fleeting=True)
         self._decisions += 1
         action = self.explore.choose(self._belief(key, recall), self._decisions, self.generator)
         self._episode.append(Moment(key, state_id, action, self._decisions))
@@ -113,7 +113,7 @@ class MFEC(Agent):
         embed, greedy = self.embed.fork(), Greedy()
 
         def policy(observation: Observation, state_id: StateId) -> int:
-            values = self.memory.peek(embed(observation), state_id).values
+            values = self.memory.peek(embed(observation), state_id, fleeting=True).values
             return greedy.choose(Belief(values), 0, generator)
 
         return policy

@@ -17,7 +17,7 @@ class Embedding(Protocol):
         """How many numbers a key has."""
 
     def __call__(self, observation: Array) -> Key:
-        """The key of one observation, in an array of its own."""
+        """The key of one observation, for as long as nobody writes into that."""
 
     def batch(self, observations: Array) -> Key:
         """The keys of several observations, one per row."""

@@ -9,14 +9,14 @@ from memec.errors import MemecError
 
 
 class Identity:
-    """Copy observations of `size` numbers, flattened, into float32 keys."""
+    """Take observations of `size` numbers, flattened, for float32 keys."""
 
     def __init__(self, size: int) -> None:
         self.key_size = size
 
     def __call__(self, observation: Array) -> Key:
-        """The key of one observation, in an array of its own."""
-        key = np.array(observation, dtype=np.float32).reshape(-1)
+        """The key of one observation: the observation itself where it is one already."""
+        key = np.asarray(observation, dtype=np.float32).reshape(-1)
         if key.size != self.key_size:
             raise MemecError(f"An observation must have {self.key_size} numbers, but this one has {key.size}.")
         return key

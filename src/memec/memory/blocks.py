@@ -1,4 +1,4 @@
-"""Chains of 64-entry blocks: who is filed where, with append and removal in constant time.
+"""Chains of small blocks of entries: who is filed where, with append and removal in constant time.
 
 A chain belongs to one action and one cluster, so a search reads only the actions it was asked for and the clusters it
 cannot rule out. Removal moves the chain's newest entry into the hole; all blocks of a chain but its first are full.
@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 
 from memec.memory.kernels import COMPILE
 
-LANES = 32
-
 # Columns of `Blocks.chains`: its first block, how many entries that holds, and how many the chain has in all.
 FIRST, FILLED, SIZE = 0, 1, 2
-# Columns of `Blocks.members`: the 64 slots, then the next block of the chain.
-NEXT = LANES
-# Columns of `Blocks.places`: the chain of a slot (-1: not filed) and its place, block * 64 + lane.
+# Columns of `Blocks.members`: a slot per lane, and last the next block of the chain.
+NEXT = -1
+# Columns of `Blocks.places`: the chain of a slot (-1: not filed) and its place, block * lanes + lane.
 CHAIN, PLACE = 0, 1
 
 
@@ -35,13 +33,13 @@ class Blocks:
     """A stack of unused blocks; its height is the first item."""
 
     @classmethod
-    def empty(cls, slots: int, chains: int) -> "Blocks":
-        """File nothing yet: room for `slots` entries however they spread over `chains`."""
-        blocks = slots // LANES + chains + 1
+    def empty(cls, slots: int, chains: int, lanes: int) -> "Blocks":
+        """File nothing yet: room for `slots` entries however they spread over `chains`, `lanes` to a block."""
+        blocks = slots // lanes + chains + 1
         free = np.arange(blocks, -1, -1, dtype=np.int32)  # low blocks on top: memory is touched as it fills
         return cls(
             chains=np.tile(np.array([-1, 0, 0], np.int32), (chains, 1)),
-            members=np.full((blocks, LANES + 1), -1, np.int32),
+            members=np.full((blocks, lanes + 1), -1, np.int32),
             places=np.full((slots, 2), -1, np.int32),
             free=free,
         )
@@ -61,7 +59,8 @@ def append(
     free: NDArray[np.int32],
 ) -> int:
     """File a slot at the end of a chain and return its place."""
-    if chains[chain, FIRST] < 0 or chains[chain, FILLED] == LANES:
+    lanes = members.shape[1] - 1
+    if chains[chain, FIRST] < 0 or chains[chain, FILLED] == lanes:
         block = free[free[0]]
         free[0] -= 1
         members[block, NEXT] = chains[chain, FIRST]
@@ -71,11 +70,11 @@ def append(
     lane = chains[chain, FILLED]
     chains[chain, FILLED] += 1
     chains[chain, SIZE] += 1
-    place = block * LANES + lane
+    place = block * lanes + lane
     members[block, lane] = slot
     places[slot, CHAIN] = chain
     places[slot, PLACE] = place
-    return place
+    return int(place)
 
 
 @njit(**COMPILE)
@@ -87,19 +86,20 @@ def remove(
     free: NDArray[np.int32],
 ) -> tuple[int, int]:
     """Take a filed slot out; return (from, to), the places between which the search moves what it keeps there."""
+    lanes = members.shape[1] - 1
     chain = places[slot, CHAIN]
     hole = places[slot, PLACE]
     block = chains[chain, FIRST]
     lane = chains[chain, FILLED] - 1
     moved = members[block, lane]
-    members[hole // LANES, hole % LANES] = moved
+    members[hole // lanes, hole % lanes] = moved
     places[moved, PLACE] = hole
     places[slot, CHAIN] = -1
     chains[chain, FILLED] = lane
     chains[chain, SIZE] -= 1
     if lane == 0:
         chains[chain, FIRST] = members[block, NEXT]
-        chains[chain, FILLED] = LANES if chains[chain, FIRST] >= 0 else 0
+        chains[chain, FILLED] = lanes if chains[chain, FIRST] >= 0 else 0
         free[0] += 1
         free[free[0]] = block
-    return block * LANES + lane, hole
+    return block * lanes + lane, hole

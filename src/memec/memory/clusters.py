@@ -1,11 +1,18 @@
-"""Cluster centres in two levels, from a sample: groups of clusters, and the clusters of each group."""
+"""Cluster centres in two levels, from a sample: groups of clusters, and the clusters of each group.
+
+k-means is written out because the fits must not depend on how many threads a linear algebra library happens to use.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
+from memec.memory.kernels import COMPILE, squared_distance
+
 ITERATIONS = 5
+GROUPED_BY = 8_192  # points that find the groups: there are few of them
 
 
 @dataclass(frozen=True)
@@ -20,11 +27,11 @@ class Clusters:
     @classmethod
     def fit(cls, points: NDArray[np.float32], clusters: int) -> "Clusters":
         """Find about `clusters` centres of points that come in random order, more where there are more points."""
-        group_centres = k_means(points, max(1, round(clusters**0.5)))
-        owner = nearest_centres(points, group_centres)
+        group_centres = k_means(points[:GROUPED_BY], max(1, round(clusters**0.5)))
+        owners = nearest_centres(points, group_centres)
         centres = []
         for group in range(len(group_centres)):
-            own = points[owner == group]
+            own = points[owners == group]
             centres.append(k_means(own, max(1, round(clusters * len(own) / len(points)))))
         begins = np.cumsum([0, *map(len, centres)]).astype(np.int32)
         return cls(np.concatenate(centres), group_centres, begins)
@@ -34,19 +41,33 @@ def k_means(points: NDArray[np.float32], clusters: int) -> NDArray[np.float32]:
     """Return the centres of clusters, started from the first points; those that end up empty are left out."""
     centres = points[:clusters].copy()
     for _ in range(ITERATIONS):
-        owner = nearest_centres(points, centres)
-        order = np.argsort(owner, kind="stable")
-        _, begins = np.unique(owner[order], return_index=True)
-        sums = np.add.reduceat(points[order], begins, axis=0, dtype=np.float64)
-        centres = (sums / np.diff(begins, append=len(points))[:, None]).astype(np.float32)
+        sums, counts = _sums(points, nearest_centres(points, centres), len(centres))
+        centres = (sums[counts > 0] / counts[counts > 0, None]).astype(np.float32)
     return centres
 
 
-def nearest_centres(points: NDArray[np.float32], centres: NDArray[np.float32]) -> NDArray[np.intp]:
+@njit(**COMPILE)
+def nearest_centres(points: NDArray[np.float32], centres: NDArray[np.float32]) -> NDArray[np.int64]:
     """Return which centre is nearest to each point."""
-    norms = np.einsum("ij,ij->i", centres, centres)
-    owner = np.empty(len(points), np.intp)
-    for begin in range(0, len(points), 4096):
-        part = slice(begin, begin + 4096)
-        owner[part] = (norms - 2 * points[part] @ centres.T).argmin(1)
-    return owner
+    owners = np.zeros(len(points), np.int64)
+    for index in range(len(points)):
+        nearest = np.float32(np.inf)
+        for centre in range(len(centres)):
+            distance = squared_distance(centres, centre, points[index])
+            if distance < nearest:
+                owners[index], nearest = centre, distance
+    return owners
+
+
+@njit(**COMPILE)
+def _sums(
+    points: NDArray[np.float32], owners: NDArray[np.int64], clusters: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the sum and the number of the points of each cluster."""
+    sums = np.zeros((clusters, points.shape[1]))
+    counts = np.zeros(clusters, np.int64)
+    for index in range(len(points)):
+        counts[owners[index]] += 1
+        for axis in range(points.shape[1]):
+            sums[owners[index], axis] += points[index, axis]
+    return sums, counts

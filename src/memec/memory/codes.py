@@ -1,4 +1,4 @@
-"""Keys as int8 codes: a quarter of the bytes to read, and distances that keep their order well enough to pick candidates.
+"""Keys as int8 codes: a quarter of the bytes to read, and distances good enough to pick candidates by.
 
 Keys are rotated onto their principal axes and scaled by one common factor, so a distance between codes is a distance
 between keys but for rounding. The axes come in planes of 64, the ones with most variance first: most entries are
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -34,20 +34,50 @@ class Encoding:
     def fit(cls, keys: NDArray[np.float32]) -> "Encoding":
         """Find the principal axes of a sample of keys, and the scale at which nearly all of it fits into int8."""
         size = keys.shape[1]
-        mean = keys.mean(0, dtype=np.float64)
-        centred = keys - mean
-        largest = max(float(np.abs(centred).max()), 1e-30)
-        centred /= largest
-        _, axes = np.linalg.eigh(centred.T @ centred)
-        axes = axes[:, ::-1]
-        reach = float(np.quantile(np.abs(centred @ axes).max(1), KEPT)) * largest
-        scaled = np.zeros((size, -(-size // PLANE) * PLANE), np.float32)
-        scaled[:, :size] = axes * (127 / reach if reach > 1e-30 else 1.0)
-        return cls(mean.astype(np.float32), scaled)
+        mean = keys.mean(0, dtype=np.float64).astype(np.float32)
+        spread = max(float(np.abs(keys - mean).max()), 1e-30)  # squares of what was divided by it cannot overflow
+        _, axes = np.linalg.eigh(_second_moments(keys, mean, spread))
+        padded = np.zeros((size, -(-size // PLANE) * PLANE), np.float32)
+        padded[:, :size] = axes[:, ::-1]
+        unscaled = cls(mean, padded)
+        reach = float(np.quantile(np.abs(unscaled.rotate(keys)).max(1), KEPT))
+        return cls(mean, padded * np.float32(127 / reach)) if reach > 1e-30 else unscaled
 
     def rotate(self, keys: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return codes before they are rounded, clipped as codes are."""
-        return np.clip((keys - self.mean) @ self.axes, -127, 127)
+        """Return codes before they are rounded and clipped."""
+        rotated = np.empty((len(keys), self.axes.shape[1]), np.float32)
+        _rotate(keys, self.mean, self.axes, rotated)
+        return rotated
+
+
+@njit(**COMPILE)
+def _second_moments(keys: NDArray[np.float32], mean: NDArray[np.float32], spread: float) -> NDArray[np.float64]:
+    """Return the sum over all keys of the products of their dimensions, centred and divided by `spread`."""
+    size = keys.shape[1]
+    moments = np.zeros((size, size))
+    for index in range(len(keys)):
+        centred = (keys[index] - mean) / spread
+        for first in range(size):
+            for second in range(size):
+                moments[first, second] += centred[first] * centred[second]
+    return moments
+
+
+@njit(**COMPILE)
+def _rotate(
+    keys: NDArray[np.float32],
+    mean: NDArray[np.float32],
+    axes: NDArray[np.float32],
+    rotated: NDArray[np.float32],
+) -> None:
+    """Write each key's coordinates along the axes."""
+    for index in range(len(keys)):
+        for axis in range(rotated.shape[1]):
+            rotated[index, axis] = np.float32(0)
+        for dimension in range(keys.shape[1]):
+            value = keys[index, dimension] - mean[dimension]
+            for axis in range(rotated.shape[1]):
+                rotated[index, axis] += value * axes[dimension, axis]
 
 
 @njit(**COMPILE)
@@ -55,18 +85,14 @@ def encode(
     key: NDArray[np.float32], mean: NDArray[np.float32], axes: NDArray[np.float32], code: NDArray[np.int16]
 ) -> None:
     """Write the code of one key; 16 bits wide, as the distances below take it."""
-    rotated = np.zeros(len(code), np.float32)
-    for dimension in range(len(key)):
-        value = key[dimension] - mean[dimension]
-        for axis in range(len(code)):
-            rotated[axis] += value * axes[dimension, axis]
+    rotated = np.empty((1, len(code)), np.float32)
+    _rotate(key.reshape(1, -1), mean, axes, rotated)
     for axis in range(len(code)):
-        value = rotated[axis] if rotated[axis] > -127 else np.float32(-127)  # also where it overflowed to NaN
+        value = rotated[0, axis] if rotated[0, axis] > -127 else np.float32(-127)  # also where it overflowed to NaN
         code[axis] = np.int16(np.rint(min(value, np.float32(127))))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def plane_distance(_context: Any, codes: Any, begin: Any, code: Any, plane_begin: Any) -> Any:
+def _plane_distance(_context: Any, codes: Any, begin: Any, code: Any, plane_begin: Any) -> Any:
     """Squared distance between 64 int8 at `begin` of flat `codes` and 64 int16 at `plane_begin` of `code`.
 
     Written as vector operations that any processor has, because the same loop in Python compiles to code that needs
@@ -78,11 +104,9 @@ def plane_distance(_context: Any, codes: Any, begin: Any, code: Any, plane_begin
         int8, int16, int32 = (ir.VectorType(ir.IntType(bits), PLANE) for bits in (8, 16, 32))
         stored = builder.bitcast(builder.gep(data[0], [arguments[1]]), int8.as_pointer())
         asked = builder.bitcast(builder.gep(data[1], [arguments[3]]), int16.as_pointer())
-        difference = builder.sub(
-            builder.sext(builder.load(stored, align=1), int16), builder.load(asked, align=2)
-        )
+        difference = builder.sub(builder.sext(builder.load(stored, align=1), int16), builder.load(asked, align=2))
         wide = builder.sext(difference, int32)
-        total = cgutils.get_or_insert_function(
+        total = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
             builder.module, ir.FunctionType(ir.IntType(32), [int32]), f"llvm.vector.reduce.add.v{PLANE}i32"
         )
         return builder.call(total, [builder.mul(wide, wide)])
@@ -90,8 +114,10 @@ def plane_distance(_context: Any, codes: Any, begin: Any, code: Any, plane_begin
     return types.int32(codes, types.int64, code, types.int64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def prefetch(_context: Any, array: Any, index: Any) -> Any:
+plane_distance: Any = intrinsic(_plane_distance)
+
+
+def _prefetch(_context: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of `array.flat[index]` ahead of its use; changes nothing but the time."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -99,9 +125,14 @@ def prefetch(_context: Any, array: Any, index: Any) -> Any:
         byte = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         int32 = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte.type, int32, int32, int32])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+            builder.module, kind, "llvm.prefetch.p0"
+        )
         read, keep, of_data = (ir.Constant(int32, number) for number in (0, 3, 1))
         builder.call(function, [byte, read, keep, of_data])
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+prefetch: Any = intrinsic(_prefetch)

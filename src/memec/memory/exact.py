@@ -13,15 +13,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from memec.memory.blocks import CHAIN, FILLED, FIRST, LANES, NEXT, Blocks, append, remove
+from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, Blocks, append, remove
 from memec.memory.cells import Cells, cell_of
 from memec.memory.kernels import COMPILE, LARGEST, insert, squared_distance
+
+LANES = 64
 
 # In many dimensions no box can be ruled out; below a few thousand entries reading all is quicker than leaving out.
 CUT_DIMENSIONS = 32
 CUT_ENTRIES = 2_048
 # Measured on CartPole and Acrobot: fewer entries a cell and half-empty blocks are read, more and boxes grow too wide.
-ENTRIES_PER_CELL = 24
+ENTRIES_PER_CELL = 40
 
 # Squared distances carry a relative rounding error of about (dimensions + 2) * 6e-8; ruling out allows for more.
 SLACK = np.float32(1 + 1e-4)
@@ -97,7 +99,7 @@ class Exact:
         self._cells = cells
         self._puts = 0
         dimensions = -(-self._keys.shape[1] // 4) * 4  # read four at a time; the rest stays 0
-        self._blocks = Blocks.empty(len(self._keys), self._actions * len(cells))
+        self._blocks = Blocks.empty(len(self._keys), self._actions * len(cells), LANES)
         self._block_keys = np.zeros((len(self._blocks.members), dimensions, LANES), np.float32)
         groups = -(-len(cells) // LANES)
         self._boxes = np.empty((self._actions, groups, self._keys.shape[1], 2, LANES), np.float32)
@@ -239,16 +241,18 @@ def _nearest(
                 for group in range(groups):
                     _box_distances(boxes[action, group], query, away[group * LANES : (group + 1) * LANES])
             own = chains[action * cells : (action + 1) * cells]
-            first_pass = cells > 1
-            while first_pass and found_slots[-1] < 0:
-                nearest = np.argmin(away)
-                if away[nearest] == np.inf:
+            while cells > 1 and found_slots[-1] < 0:
+                nearest = -1
+                for cell in range(cells):
+                    if own[cell, FIRST] >= 0 and away[cell] >= 0 and (nearest < 0 or away[cell] < away[nearest]):
+                        nearest = cell
+                if nearest < 0:
                     break
                 first, filled = own[nearest, FIRST], own[nearest, FILLED]
                 bound = _scan(first, filled, query, bound, found_distances, found_slots, block_keys, members)
-                away[nearest] = np.inf
+                away[nearest] = np.float32(-1)  # done
             for cell in range(cells):
-                if away[cell] <= bound * SLACK and own[cell, FIRST] >= 0:
+                if 0 <= away[cell] <= bound * SLACK and own[cell, FIRST] >= 0:
                     first, filled = own[cell, FIRST], own[cell, FILLED]
                     bound = _scan(first, filled, query, bound, found_distances, found_slots, block_keys, members)
             if remember:

@@ -43,27 +43,40 @@ def squared_distance(keys: NDArray[np.float32], slot: int, query: NDArray[np.flo
 
 
 @njit(**COMPILE)
+def note(
+    slots: NDArray[np.int64], present: NDArray[np.bool_], rows: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> None:
+    """Note which slots hold entries: per action how many, and how many rows from the first one reach them all."""
+    capacity = len(present) // len(sizes)
+    for slot in slots:
+        action = slot // capacity
+        rows[action] = max(rows[action], slot % capacity + 1)
+        if not present[slot]:
+            present[slot] = True
+            sizes[action] += 1
+
+
+@njit(**COMPILE)
 def brute_force(
-    keys: NDArray[np.float32],
-    present: NDArray[np.bool_],
     queries: NDArray[np.float32],
     wanted: NDArray[np.bool_],
     squared_distances: NDArray[np.float32],
     slots: NDArray[np.int64],
+    keys: NDArray[np.float32],
+    present: NDArray[np.bool_],
+    rows: NDArray[np.int64],
 ) -> None:
-    """Look at every present entry of every wanted action; the oracle and the last resort."""
-    actions = wanted.shape[1]
-    capacity = len(keys) // actions
+    """Look at every entry of every wanted action: what approximations are checked against, and their last resort."""
+    capacity = len(keys) // len(rows)
     for row in range(len(queries)):
-        for action in range(actions):
+        for action in range(len(rows)):
             if not wanted[row, action]:
                 continue
-            nearest_distances = squared_distances[row, action]
-            nearest_slots = slots[row, action]
-            nearest_distances[:] = np.inf
-            nearest_slots[:] = -1
-            for slot in range(action * capacity, (action + 1) * capacity):
+            found_distances, found_slots = squared_distances[row, action], slots[row, action]
+            found_distances[:] = np.inf
+            found_slots[:] = -1
+            for slot in range(action * capacity, action * capacity + rows[action]):
                 if present[slot]:
                     distance = squared_distance(keys, slot, queries[row])
-                    if distance < nearest_distances[-1]:  # equal: the earlier slot stays
-                        insert(nearest_distances, nearest_slots, distance, slot)
+                    if distance < found_distances[-1]:  # of equals the earlier slot stays
+                        insert(found_distances, found_slots, distance, slot)

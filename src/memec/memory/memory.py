@@ -6,13 +6,16 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from memec.errors import MemecError, NotFiniteError
-from memec.memory import tables
+from memec.memory import moves, tables
 from memec.memory.uncertainty import gaussian_process_std
 from memec.settings import Settings
 
+# Measured: shorter keys are pruned exactly in a few microseconds, and small tables are read whole as quickly.
+LONGEST_KEY_FOR_EXACT = 32
+MOST_SLOTS_FOR_EXACT = 10_000
 NO_STATE_IDS = np.empty((0, 2), np.uint64)
 BYTES_PER_ENTRY = 8 + 16 + 8 + 8 + 4 * 4  # return, state id, step, stamp, map at up to quarter load
 
@@ -31,7 +34,9 @@ class MemorySettings(Settings):
     initial_value: float = 0.0
     """The value of an action of which nothing is remembered."""
     search: Literal["auto", "exact", "approximate"] = "auto"
-    """How neighbours are found; `auto` is exact unless the tables are large and of high dimension."""
+    """How neighbours are found; `auto` is exact unless the tables are large and the keys long."""
+    target_recall: float = Field(0.99, gt=0.0, le=1.0)
+    """Approximate search: the share of true neighbours it must find, by its own running check."""
 
     @model_validator(mode="after")
     def _neighbours_fit(self) -> "MemorySettings":
@@ -102,7 +107,11 @@ class Memory:
         seed: int = 0,
     ) -> None:
         slots = actions * settings.capacity
-        _refuse_if_too_large(slots * (4 * key_size + BYTES_PER_ENTRY), settings.capacity)
+        refuse_if_too_large(
+            slots * (4 * key_size + BYTES_PER_ENTRY),
+            f"A memory of {settings.capacity:,} entries per action",
+            "memory.capacity",
+        )
         self.settings = settings
         self.actions = actions
         self.key_size = key_size
@@ -121,6 +130,9 @@ class Memory:
         self._queue = np.zeros((actions, length), np.int64)
         self._queue_stamps = np.zeros((actions, length), np.int64)
         self._queue_head = np.full(actions, length, np.int64)
+        self._drift = np.zeros(slots, np.float32)
+        wanted, room = self._room_for(1)
+        self._fleeting = wanted, room, Recall(*(array[0] for array in room))
         self._search = self._make_search(seed)
 
     def __len__(self) -> int:
@@ -136,15 +148,32 @@ class Memory:
         """The share of true neighbours that the search finds, as it measures itself (1 for exact search)."""
         return self._search.recall_estimate
 
-    def recall(self, keys: NDArray[np.float32], state_ids: NDArray[np.uint64] | None = None) -> Recall:
-        """Look up one key [key size] or a batch [n, key size], and mark what was found as used."""
-        found = self._look_up(keys, state_ids, self._clock)
+    def recall(
+        self, keys: NDArray[np.float32], state_ids: NDArray[np.uint64] | None = None, *, fleeting: bool = False
+    ) -> Recall:
+        """Look up one key [key size] or a batch [n, key size], and mark what was found as used.
+
+        What is found for one key can be `fleeting`: it is overwritten by the next fleeting look-up, which spares a step
+        the making of its arrays.
+        """
+        found = self._look_up(keys, state_ids, self._clock, fleeting=fleeting)
         self._clock += 1
         return found
 
-    def peek(self, keys: NDArray[np.float32], state_ids: NDArray[np.uint64] | None = None) -> Recall:
-        """Look up like `recall`, but change nothing."""
-        return self._look_up(keys, state_ids, -1)
+    def peek(
+        self,
+        keys: NDArray[np.float32],
+        state_ids: NDArray[np.uint64] | None = None,
+        actions: NDArray[np.int64] | None = None,
+        *,
+        fleeting: bool = False,
+    ) -> Recall:
+        """Look up like `recall`, but change nothing.
+
+        With `actions`, one for each key of a batch, only that action's table is searched; of the others nothing is
+        found.
+        """
+        return self._look_up(keys, state_ids, -1, actions, fleeting)
 
     def std(self, key: NDArray[np.float32], recall: Recall) -> NDArray[np.float64]:
         """Return the standard deviation of each action's value: a Gaussian process over the neighbours."""
@@ -171,10 +200,11 @@ class Memory:
         returns: ArrayLike,
         state_ids: NDArray[np.uint64],
         steps: ArrayLike = 0,
-    ) -> None:
+    ) -> NDArray[np.int64]:
         """Remember the returns of these states and actions, as if one by one in the given order.
 
-        `actions` is one action for all or one for each; `steps` says when each was experienced.
+        `actions` is one action for all or one for each; `steps` says when each was experienced. The slots that got a
+        new key are returned in that order; where known keys are replaced, that is one slot for each state.
         """
         keys = np.ascontiguousarray(keys, np.float32)
         state_ids = np.ascontiguousarray(state_ids, np.uint64)
@@ -217,11 +247,28 @@ class Memory:
             changed,
         )
         self._clock += count
+        self._drift[changed[:changes]] = 0.0
         self._search.put(changed[:changes])
+        return changed[:changes]
+
+    def move(
+        self, slots: NDArray[np.int64], keys: NDArray[np.float32], returns: NDArray[np.float64], tolerance: float = 0.0
+    ) -> None:
+        """Move stored keys and returns to new places, as a gradient step does.
+
+        An approximate search may go on looking for a key up to `tolerance` from where it is now; distances are always
+        exact.
+        """
+        if not (np.isfinite(keys).all() and np.isfinite(returns).all()):
+            raise NotFiniteError("A key or return to move to is NaN or infinite; the memory was left as it was.")
+        astray = np.empty(len(slots), np.int64)
+        tolerance = tolerance if self._is_approximate else 0.0
+        count = moves.move(slots, keys, returns, tolerance, self.keys, self.returns, self._drift, astray)
+        self._search.put(astray[:count])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything `restore` needs: the used rows of each table and the state of the search."""
-        used = self._used()
+        used = self.used()
         own = {
             "sizes": self.sizes.copy(),
             "clock": np.array([self._clock]),
@@ -230,6 +277,7 @@ class Memory:
             "state_ids": self.state_ids[used],
             "steps": self.steps[used],
             "last_used": self._last_used[used],
+            "drift": self._drift[used],
         }
         return own | {f"search.{name}": array for name, array in self._search.arrays().items()}
 
@@ -239,7 +287,7 @@ class Memory:
         if sizes.shape != self.sizes.shape or sizes.min() < 0 or sizes.max() > self.settings.capacity:
             raise MemecError("The saved memory does not fit: it has other actions or a larger capacity.")
         self.sizes[:] = sizes
-        used = self._used()
+        used = self.used()
         for name, table in self._tables().items():
             if arrays[name].shape != (len(used), *table.shape[1:]):
                 raise MemecError(f"The saved memory does not fit: {name} has the shape {arrays[name].shape}.")
@@ -251,23 +299,31 @@ class Memory:
         prefix = "search."
         self._search.restore({n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})
 
-    def _look_up(self, keys: NDArray[np.float32], state_ids: NDArray[np.uint64] | None, stamp: int) -> Recall:
+    def _look_up(
+        self,
+        keys: NDArray[np.float32],
+        state_ids: NDArray[np.uint64] | None,
+        stamp: int,
+        actions: NDArray[np.int64] | None = None,
+        fleeting: bool = False,
+    ) -> Recall:
         single = keys.ndim == 1
         queries = keys.reshape(1, -1) if single else keys
         if queries.shape[1] != self.key_size:
             raise MemecError(f"Keys of this memory have {self.key_size} numbers; one of {queries.shape[1]} came.")
         ids = NO_STATE_IDS if state_ids is None else state_ids.reshape(-1, 2)
-        shape = (len(queries), self.actions, self.settings.neighbours)
-        wanted = np.empty(shape[:2], np.bool_)
-        exact = np.empty(shape[:2], np.bool_)
-        squared_distances = np.empty(shape, np.float32)
-        slots = np.empty(shape, np.int64)
-        values = np.empty(shape[:2], np.float64)
+        if fleeting and single:
+            wanted, (values, squared_distances, slots, exact), found = self._fleeting
+        else:
+            wanted, (values, squared_distances, slots, exact) = self._room_for(len(queries))
+            found = None
         searches = tables.find_known(
             queries, ids, self.state_ids, self.sizes, self._places, wanted, exact, squared_distances, slots
         )
         if searches < 0:
             raise NotFiniteError("A key to look up is NaN or infinite.")
+        if actions is not None:
+            wanted &= actions[:, None] == np.arange(self.actions)
         if searches > 0:
             self._search.nearest(queries, wanted, squared_distances, slots, stamp >= 0)
         tables.weigh(
@@ -282,9 +338,17 @@ class Memory:
             stamp,
             values,
         )
+        if found is not None:
+            return found
         if single:
             return Recall(values[0], squared_distances[0], slots[0], exact[0])
         return Recall(values, squared_distances, slots, exact)
+
+    def _room_for(self, queries: int) -> tuple[NDArray[np.bool_], Recall]:
+        """Return arrays for which actions to search, and for what is found."""
+        shape = (queries, self.actions, self.settings.neighbours)
+        wanted, exact = np.empty(shape[:2], np.bool_), np.empty(shape[:2], np.bool_)
+        return wanted, Recall(np.empty(shape[:2]), np.empty(shape, np.float32), np.empty(shape, np.int64), exact)
 
     def _tables(self) -> dict[str, NDArray[Any]]:
         return {
@@ -293,19 +357,31 @@ class Memory:
             "state_ids": self.state_ids,
             "steps": self.steps,
             "last_used": self._last_used,
+            "drift": self._drift,
         }
 
-    def _used(self) -> NDArray[np.int64]:
+    def used(self) -> NDArray[np.int64]:
+        """Return the slots that hold an entry."""
         starts = np.arange(self.actions) * self.settings.capacity
         return np.concatenate([np.arange(start, start + size) for start, size in zip(starts, self.sizes, strict=True)])
 
+    @property
+    def _is_approximate(self) -> bool:
+        large = self.key_size > LONGEST_KEY_FOR_EXACT and len(self.keys) > MOST_SLOTS_FOR_EXACT
+        return self.settings.search == "approximate" or (self.settings.search == "auto" and large)
+
     def _make_search(self, seed: int) -> Search:
+        if self._is_approximate:
+            from memec.memory.approximate import Approximate
+
+            target = self.settings.target_recall
+            return Approximate(self.keys, self.actions, self.settings.neighbours, seed=seed, target_recall=target)
         from memec.memory.exact import Exact
 
         return Exact(self.keys, self.actions, self.settings.neighbours, seed=seed)
 
 
-def _refuse_if_too_large(needed: int, capacity: int) -> None:
+def refuse_if_too_large(needed: int, what: str, setting: str) -> None:
     """Raise before anything is allocated, where the machine could never hold it."""
     available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else needed
     limit = Path("/sys/fs/cgroup/memory.max")
@@ -313,6 +389,6 @@ def _refuse_if_too_large(needed: int, capacity: int) -> None:
         available = min(available, int(text))
     if needed > available:
         raise MemecError(
-            f"A memory of {capacity:,} entries per action needs {needed / 1e9:,.1f} GB and this machine has "
-            f"{available / 1e9:,.1f} GB: set a smaller memory.capacity."
+            f"{what} needs {needed / 1e9:,.1f} GB and this machine has {available / 1e9:,.1f} GB: "
+            f"set a smaller {setting}."
         )

@@ -4,15 +4,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from memec.memory.blocks import CHAIN, FILLED, FIRST, LANES, NEXT, PLACE, SIZE, append, remove
+from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE, SIZE, append, remove
 from memec.memory.codes import PLANE, encode, plane_distance, prefetch
 from memec.memory.kernels import COMPILE, insert, squared_distance
 
+LANES = 32
 FARTHEST = np.int32(2**31 - 1)
 # Rounding both codes moves a distance by about 0.4; entries this much beyond the k-th candidate are still re-ranked.
 ROUNDING = np.float32(2.0)
 SORTING_BINS = 512
 GROUPS_LOOKED_INTO = 4
+# A search looks at this many entries of an action however small its share; one with fewer is searched in full.
+LEAST_LOOKED_AT = 512
+BLOCKS_AT_ONCE = 256
 
 
 @njit(inline="always", **COMPILE)
@@ -22,6 +26,14 @@ def _code_distance(codes: NDArray[np.int8], index: int, code: NDArray[np.int16])
     for begin in range(0, len(code), PLANE):
         total += plane_distance(codes, index * len(code) + begin, code, begin)
     return total
+
+
+@njit(inline="always", **COMPILE)
+def _store(code: NDArray[np.int16], codes: NDArray[np.int8], place: int) -> None:
+    """Write a code at its place, plane by plane."""
+    for plane in range(codes.shape[1]):
+        for axis in range(PLANE):
+            codes[place // LANES, plane, place % LANES, axis] = np.int8(code[plane * PLANE + axis])
 
 
 @njit(**COMPILE)
@@ -38,14 +50,13 @@ def file(
     members: NDArray[np.int32],
     places: NDArray[np.int32],
     free: NDArray[np.int32],
-) -> int:
-    """File each slot under (nearly) its nearest centre; return how many were new."""
+) -> None:
+    """File each slot under its nearest centre, or one nearly as near."""
     clusters = len(centres)
     capacity = len(keys) // (len(chains) // clusters)
     planes = codes.shape[1]
     code = np.empty(planes * PLANE, np.int16)
     group_distances = np.empty(len(group_centres), np.int32)
-    new = 0
     for slot in slots:
         if places[slot, CHAIN] >= 0:
             source, hole = remove(slot, chains, members, places, free)
@@ -53,24 +64,51 @@ def file(
                 for axis in range(PLANE):
                     moved = codes[source // LANES, plane, source % LANES, axis]
                     codes[hole // LANES, plane, hole % LANES, axis] = moved
-        else:
-            new += 1
         encode(keys[slot], mean, axes, code)
         for group in range(len(group_centres)):
             group_distances[group] = _code_distance(group_centres, group, code)
         nearest, nearest_distance = 0, FARTHEST
         for _ in range(min(GROUPS_LOOKED_INTO, len(group_centres))):
-            group = np.argmin(group_distances)
+            group = int(np.argmin(group_distances))
             group_distances[group] = FARTHEST
             for cluster in range(group_begins[group], group_begins[group + 1]):
                 distance = _code_distance(centres, cluster, code)
                 if distance < nearest_distance:
                     nearest, nearest_distance = cluster, distance
         place = append(slot, slot // capacity * clusters + nearest, chains, members, places, free)
-        for plane in range(planes):
-            for axis in range(PLANE):
-                codes[place // LANES, plane, place % LANES, axis] = np.int8(code[plane * PLANE + axis])
-    return new
+        _store(code, codes, place)
+
+
+@njit(**COMPILE)
+def unfiled(
+    present: NDArray[np.bool_], places: NDArray[np.int32], begin: int, count: int
+) -> tuple[NDArray[np.int64], int]:
+    """Return up to `count` present slots from `begin` on that are not filed, and where to go on after them."""
+    slots = np.empty(min(count, len(present) - begin), np.int64)
+    found = 0
+    while begin < len(present) and found < count:
+        if present[begin] and places[begin, CHAIN] < 0:
+            slots[found] = begin
+            found += 1
+        begin += 1
+    return slots[:found], begin
+
+
+@njit(**COMPILE)
+def encode_filed(
+    keys: NDArray[np.float32],
+    mean: NDArray[np.float32],
+    axes: NDArray[np.float32],
+    codes: NDArray[np.int8],
+    places: NDArray[np.int32],
+) -> None:
+    """Write the codes of all filed slots again, as they are not part of a checkpoint."""
+    planes = codes.shape[1]
+    code = np.empty(planes * PLANE, np.int16)
+    for slot in range(len(places)):
+        if places[slot, CHAIN] >= 0:
+            encode(keys[slot], mean, axes, code)
+            _store(code, codes, places[slot, PLACE])
 
 
 @njit(**COMPILE)
@@ -177,8 +215,8 @@ def nearest(
     planes = codes.shape[1]
     code = np.empty(planes * PLANE, np.int16)
     order = np.empty(clusters, np.int32)
-    blocks = np.empty(len(members), np.int32)
-    counts = np.empty(len(members), np.int32)
+    blocks = np.empty(BLOCKS_AT_ONCE, np.int32)
+    counts = np.empty(BLOCKS_AT_ONCE, np.int32)
     candidates = np.empty(last_candidates.shape[1], np.int64)
     candidate_distances = np.empty(last_candidates.shape[1], np.int32)
     for row in range(len(queries)):
@@ -198,14 +236,16 @@ def nearest(
                         distance += plane_distance(codes, begin, code, plane * PLANE)
                     insert(candidate_distances, candidates, distance, slot)
             todo = 0
-            budget = max(np.int64(effort * sizes[action]), 2048)
+            budget = max(np.int64(effort * sizes[action]), LEAST_LOOKED_AT)
             for cluster in order:
                 chain = action * clusters + cluster
                 block, count = chains[chain, FIRST], chains[chain, FILLED]
                 budget -= chains[chain, SIZE]
                 while block >= 0:
-                    blocks[todo] = block
-                    counts[todo] = count
+                    if todo == BLOCKS_AT_ONCE:
+                        _scan(blocks, counts, todo, neighbours, code, candidate_distances, candidates, codes, members)
+                        todo = 0
+                    blocks[todo], counts[todo] = block, count
                     todo += 1
                     block, count = members[block, NEXT], np.int32(LANES)
                 if budget <= 0:

@@ -1,0 +1,33 @@
+"""`python -m benchmarks [PART ...]`: measure all parts or the named ones, print the table, write latest.json."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.measure import Row, progress
+
+PARTS = ("start", "search", "steps")
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or list(PARTS)
+    rows: list[Row] = []
+    for part in wanted:
+        progress(f"--- {part}")
+        rows += importlib.import_module(f"benchmarks.{part}").rows()
+    table = Table("what", "measured", "target", "met", "note")
+    for row in rows:
+        table.add_row(row.name, f"{row.value:.4g}", row.target, "yes" if row.met else "NO", row.note)
+    Console(width=170).print(table)
+    file = Path(__file__).with_name("latest.json")
+    kept = json.loads(file.read_text()) if file.exists() and sys.argv[1:] else []
+    measured = {row.name for row in rows}
+    kept = [row for row in kept if row["name"] not in measured]
+    file.write_text(json.dumps(kept + [row._asdict() for row in rows], indent=2) + "\n")
+
+
+main()

@@ -1,0 +1,44 @@
+"""How long a user waits for the first sign of life."""
+
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.measure import Row, at_most, progress, seconds
+
+MEMORY = """
+import resource
+from benchmarks.steps import fill, paper_agent
+from benchmarks.recordings import recorded_keys
+keys = recorded_keys("ALE/Pong-v5")
+agent = paper_agent("ALE/Pong-v5")
+fill(agent, keys)
+del keys
+agent.learn(3_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+"""
+
+
+def rows() -> list[Row]:
+    progress("start-up")
+    memec = str(Path(sys.executable).with_name("memec"))
+
+    def call(*arguments: str) -> float:
+        return seconds(lambda: subprocess.run([memec, *arguments], check=True, capture_output=True))
+
+    def first_step(env: str) -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            return call("train", env, "--steps", "1", "--evaluate-every", "0", "--out", f"{folder}/run")
+
+    first_step("CartPole-v1")  # fills the cache of compiled code
+    help_seconds = statistics.median(call("--help") for _ in range(5))
+    train_seconds = statistics.median(first_step("CartPole-v1") for _ in range(3))
+    progress("memory of a Pong run")
+    finished = subprocess.run([sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True)
+    return [
+        at_most("memec --help, seconds", help_seconds, 1.0),
+        at_most("memec train CartPole-v1 to the first step and out, compiled code cached, seconds", train_seconds, 5.0),
+        at_most("resident memory of an MFEC Pong run, 100,000 entries per action, GB", float(finished.stdout), 2.0),
+    ]

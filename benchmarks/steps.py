@@ -1,0 +1,129 @@
+"""What a training step costs, against the environment alone."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import ale_py
+import cv2
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.measure import Row, at_least, at_most, median_ratio, progress, seconds
+from benchmarks.recordings import recorded_keys
+from memec import MFEC
+from memec.experiments.presets import PAPER, settings_for
+
+SMALL = {"memec/OpenRoom-v0": 10.0, "memec/FourRoom-v0": 10.0, "CartPole-v1": 3.0, "Acrobot-v1": 2.0}
+ATARI = {"ALE/Pong-v5": ("pong", 1.5), "ALE/Qbert-v5": ("qbert", 1.5), "ALE/MsPacman-v5": ("ms_pacman", 1.8)}
+ROOM_STEP_MICROSECONDS = 5.0
+
+
+def paper_agent(env: str, **changes: Any) -> MFEC:
+    kind = "frames" if env.startswith("ALE") else "vector"
+    settings = settings_for(env, kind, preset="paper", changes={"agent": changes} if changes else None)
+    return MFEC(env, settings=settings.agent, seed=0)
+
+
+def environment_alone(env: str, steps: int) -> Callable[[], None]:
+    """The plain environment with resets; the actions are drawn beforehand."""
+    environment = gymnasium.make(env, disable_env_checker=True)
+    actions = np.random.default_rng(0).integers(environment.action_space.n, size=steps).tolist()
+    environment.reset(seed=0)
+
+    def play() -> None:
+        step, reset = environment.step, environment.reset
+        for action in actions:
+            _, _, terminated, truncated, _ = step(action)
+            if terminated or truncated:
+                reset()
+
+    return play
+
+
+def emulator_alone(rom: str, steps: int) -> Callable[[], None]:
+    """The raw emulator: four frames, the maximum of the last two, grey, 84 x 84."""
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    emulator = ale_py.ALEInterface()
+    emulator.setFloat("repeat_action_probability", 0.0)
+    emulator.loadROM(ale_py.roms.get_rom_path(rom))
+    buttons = emulator.getMinimalActionSet()
+    actions = [buttons[i] for i in np.random.default_rng(0).integers(len(buttons), size=steps)]
+    screens = [np.empty(emulator.getScreenDims(), np.uint8) for _ in range(2)]
+
+    def play() -> None:
+        for action in actions:
+            emulator.act(action)
+            emulator.act(action)
+            for screen in screens:
+                emulator.act(action)
+                emulator.getScreenGrayscale(screen)
+            cv2.resize(np.maximum(*screens), (84, 84), interpolation=cv2.INTER_AREA)
+            if emulator.game_over():
+                emulator.reset_game()
+
+    return play
+
+
+def fill(agent: MFEC, keys: NDArray[np.float32]) -> None:
+    """Fill every action's table with these keys, whatever the action was; repeated ones get a little noise."""
+    memory = agent.memory
+    random = np.random.default_rng(0)
+    spread = keys[:: max(1, len(keys) // 1_000)].std(axis=0).mean()
+    for action in range(memory.actions):
+        for start in range(0, memory.settings.capacity, 10_000):
+            count = min(10_000, memory.settings.capacity - start)
+            chosen = keys[(start + np.arange(count)) % len(keys)]
+            if start >= len(keys):
+                chosen = chosen + random.normal(scale=0.01 * spread, size=chosen.shape).astype(np.float32)
+            ids = random.integers(0, 2**63, (count, 2)).astype(np.uint64)
+            memory.write(action, chosen, random.normal(size=count), ids)
+
+
+def rows() -> list[Row]:
+    found = []
+    for env, target in SMALL.items():
+        progress(f"training step in {env}")
+        agent = paper_agent(env)
+        agent.learn(3 * PAPER[env].capacity * agent.world.actions if "Room" not in env else 20_000)
+        ratio, mine, alone = median_ratio(lambda agent=agent: agent.learn(10_000), environment_alone(env, 10_000))
+        note = f"{mine * 100:.1f} us a step, {alone * 100:.2f} us the environment"
+        found.append(at_most(f"training step / environment alone, {env}", ratio, target, note))
+        if "Room" in env:
+            found.append(at_most(f"{env}, a step in us", alone * 100, ROOM_STEP_MICROSECONDS))
+            ratio = mine * 100 / ROOM_STEP_MICROSECONDS
+            found.append(at_most(f"training step / a room step of {ROOM_STEP_MICROSECONDS:g} us, {env}", ratio, 10.0))
+    for env, (rom, target) in ATARI.items():
+        progress(f"training step in {env}, memory full")
+        agent = paper_agent(env)
+        fill(agent, recorded_keys(env))
+        agent.learn(4_000)
+        ratio, mine, alone = median_ratio(lambda agent=agent: agent.learn(1_500), emulator_alone(rom, 1_500), 5)
+        note = f"{mine / 1.5e-3:.0f} us a step, {alone / 1.5e-3:.0f} us the emulator, recall {agent.memory.recall_estimate:.4f}"
+        found.append(at_most(f"training step / emulator alone, {env}", ratio, target, note))
+        del agent
+    return [*found, turnover()]
+
+
+def turnover(steps: int = 300_000, capacity: int = 20_000) -> Row:
+    """Whether a run slows down while its memory turns over."""
+    agent = paper_agent("ALE/Pong-v5", memory={"capacity": capacity})
+    while agent.memory.fill < 1.0 and agent.steps < 12 * capacity * agent.world.actions:
+        progress(f"turnover: filling, {agent.memory.fill:.0%}")
+        agent.learn(20_000)
+    chunk = 3_000
+    emulator = emulator_alone("pong", chunk)
+
+    def speed() -> float:
+        """Steps a second, in units of the emulator's at the same time."""
+        return statistics.median(seconds(emulator) / seconds(lambda: agent.learn(chunk)) for _ in range(5))
+
+    first, start, last_word = speed(), agent.steps, time.monotonic()
+    while agent.steps < start + steps:
+        agent.learn(10_000)
+        if time.monotonic() > last_word + 10:
+            progress(f"turnover: {agent.steps - start:,} of {steps:,} steps")
+            last_word = time.monotonic()
+    return at_least(f"steps/s after {steps:,} more Pong steps / when the memory is full", speed() / first, 0.95)

@@ -1,0 +1,96 @@
+"""One approximate index: how keys become codes, which cluster they belong to, and where their codes are."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memec.memory import pooled
+from memec.memory.blocks import Blocks
+from memec.memory.clusters import Clusters
+from memec.memory.codes import PLANE, Encoding
+
+# Measured on three Atari games at 6 x 100,000 entries: four times as many clusters halve what must be looked at and
+# double what it takes to choose among them.
+CLUSTERS_PER_ROOT_OF_ENTRIES = 2.6
+SAMPLES_PER_CLUSTER = 24
+MOST_CLUSTERS = 4_096
+
+
+class Index:
+    """Codes of entries, filed by action and cluster around centres that were fitted to a sample and stay."""
+
+    def __init__(self, keys: NDArray[np.float32], actions: int, fit: Mapping[str, NDArray[Any]]) -> None:
+        self._keys = keys
+        self._fit = (fit["mean"], fit["axes"], fit["centres"])
+        self._groups = (fit["group_centres"], fit["group_begins"])
+        self._hold(Blocks.empty(len(keys), actions * len(fit["centres"]), pooled.LANES))
+
+    @classmethod
+    def fitted(
+        cls, keys: NDArray[np.float32], actions: int, present: NDArray[np.intp], rng: np.random.Generator
+    ) -> "Index":
+        """Fit an index to the present entries, by a sample of bounded size; nothing is filed yet."""
+        clusters = min(MOST_CLUSTERS, max(1, round(CLUSTERS_PER_ROOT_OF_ENTRIES * len(present) ** 0.5)))
+        sample = keys[rng.choice(present, min(len(present), SAMPLES_PER_CLUSTER * clusters), replace=False)]
+        encoding = Encoding.fit(sample[: 128 * PLANE])
+        groups = Clusters.fit(np.clip(encoding.rotate(sample), -127, 127), clusters)
+        return cls(
+            keys,
+            actions,
+            {
+                "mean": encoding.mean,
+                "axes": encoding.axes,
+                "centres": np.rint(groups.centres).astype(np.int8),
+                "group_centres": np.rint(groups.group_centres).astype(np.int8),
+                "group_begins": groups.group_begins,
+            },
+        )
+
+    def file(self, slots: NDArray[np.int64]) -> None:
+        """File entries, or file them anew after their keys changed."""
+        pooled.file(slots, self._keys, *self._fit, *self._groups, self._codes, *self._books)
+
+    def unfiled(self, present: NDArray[np.bool_], begin: int, count: int) -> tuple[NDArray[np.int64], int]:
+        """Return the next present slots from `begin` on that are not filed, and where to go on after them."""
+        slots, end = pooled.unfiled(present, self._blocks.places, begin, count)
+        return slots, int(end)
+
+    def nearest(
+        self,
+        queries: NDArray[np.float32],
+        wanted: NDArray[np.bool_],
+        squared_distances: NDArray[np.float32],
+        slots: NDArray[np.int64],
+        remember: bool,
+        effort: float,
+        last_candidates: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+    ) -> None:
+        """Fill in nearly the nearest entries, looking at a share `effort` of each wanted action's."""
+        blocks = self._blocks
+        pooled.nearest(
+            queries, wanted, squared_distances, slots, remember, effort, self._keys, last_candidates, *self._fit,
+            self._codes, blocks.chains, blocks.members, blocks.places, sizes,
+        )  # fmt: skip
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the fit and the books; codes follow from the keys."""
+        names = ("mean", "axes", "centres", "group_centres", "group_begins", "chains", "members", "places", "free")
+        return dict(zip(names, (*self._fit, *self._groups, *self._books), strict=True))
+
+    @classmethod
+    def restored(cls, keys: NDArray[np.float32], actions: int, arrays: Mapping[str, NDArray[Any]]) -> "Index":
+        """Make the index again from its `arrays`, with the keys in place."""
+        index = cls(keys, actions, arrays)
+        index._hold(Blocks(*(arrays[name].copy() for name in ("chains", "members", "places", "free"))))
+        pooled.encode_filed(keys, *index._fit[:2], index._codes, index._blocks.places)
+        return index
+
+    def _hold(self, blocks: Blocks) -> None:
+        """Keep these books, with room for the codes beside them."""
+        self._blocks = blocks
+        self._books = (blocks.chains, blocks.members, blocks.places, blocks.free)
+        planes = self._fit[1].shape[1] // PLANE
+        self._codes = np.zeros((len(blocks.members), planes, pooled.LANES, PLANE), np.int8)
