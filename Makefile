@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test lint bench setup clean
+.PHONY: help demo test lint browser torture bench setup clean
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -14,7 +14,7 @@ help: ## Show what there is to make
 	@echo "Setting up .venv (a few minutes, once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(PIP) install --quiet --upgrade 'pip>=25.1'
-	@$(PIP) install --quiet --constraint constraints.txt --editable '.[report]' --group dev
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[all]' --group dev
 	@touch $@
 
 # Cached machine code does not notice when a function it took from another file changes.
@@ -36,8 +36,17 @@ lint: setup ## Check style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint ## Check style and types, then run all tests
+# The pages are tested in a real browser: Debian's, where it may be installed.
+browser:
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  echo "Installing chromium to test the pages with" && apt-get -qq update && \
+	  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium >/dev/null; } || true
+
+test: lint browser ## Check style and types, then run all tests
 	$(BIN)/pytest -n 2
+
+torture: setup ## Kill runs of every agent again and again, and check that they end as if nothing had happened
+	$(BIN)/python tests/train/torture.py
 
 bench: setup ## Measure speed, as ratios within one run; writes benchmarks/latest.json
 	$(BIN)/python -m benchmarks

@@ -4,13 +4,14 @@ import importlib
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import Row, progress
 
-PARTS = ("start", "search", "steps")
+PARTS = ("start", "steps", "checkpoints", "neural", "search")
 
 
 def main() -> None:
@@ -27,7 +28,19 @@ def main() -> None:
     kept = json.loads(file.read_text()) if file.exists() and sys.argv[1:] else []
     measured = {row.name for row in rows}
     kept = [row for row in kept if row["name"] not in measured]
-    file.write_text(json.dumps(kept + [row._asdict() for row in rows], indent=2) + "\n")
+    every = kept + [row._asdict() for row in rows]
+    file.write_text(json.dumps(every, indent=2) + "\n")
+    Path(__file__).parents[1].joinpath("docs", "benchmarks.md").write_text(page(every))
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """The table for people, in docs/."""
+    how = "Written by `make bench`: ratios measured within one run, on one core; the medians of repeated runs."
+    lines = ["# Benchmarks", "", how, "", "| what | measured | target | met | |", "|---|---|---|---|---|"]
+    for row in rows:
+        met = "yes" if row["met"] else "**no**"
+        lines.append(f"| {row['name']} | {row['value']:.4g} | {row['target']} | {met} | {row['note']} |")
+    return "\n".join(lines) + "\n"
 
 
 main()

@@ -40,7 +40,9 @@ def seconds(work: Callable[[], object]) -> float:
         gc.enable()
 
 
-def median_ratio(work: Callable[[], object], yardstick: Callable[[], object], repeats: int = REPEATS) -> tuple[float, float, float]:
+def median_ratio(
+    work: Callable[[], object], yardstick: Callable[[], object], repeats: int = REPEATS
+) -> tuple[float, float, float]:
     """Return the median ratio of two pieces of work done in turns, and the median seconds of each."""
     pairs = [(seconds(work), seconds(yardstick)) for _ in range(repeats)]
     return (

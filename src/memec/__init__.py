@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import memec.envs  # noqa: F401 (registers the rooms with Gymnasium)
 
 if TYPE_CHECKING:
+    from memec.agents import D3QN as D3QN
     from memec.agents import MFEC as MFEC
+    from memec.agents import NEC as NEC
     from memec.agents.memories import Memories as Memories
     from memec.envs.world import World as World
     from memec.envs.world import make as make
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     from memec.memory import MemorySettings as MemorySettings
 
 _HOMES = {
+    "D3QN": "memec.agents",
     "MFEC": "memec.agents",
+    "NEC": "memec.agents",
     "Memories": "memec.agents.memories",
     "World": "memec.envs.world",
     "make": "memec.envs.world",

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -44,11 +45,16 @@ def train(
     preset: Annotated[str, typer.Option(help="tuned (the best we know) or paper (the paper's, faithfully).")] = "tuned",
     steps: Annotated[int | None, typer.Option(help="Steps to train. Default: the preset's.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same run.")] = 0,
+    device: Annotated[str | None, typer.Option(help="nec and d3qn: cpu (the default) or cuda.")] = None,
     evaluate_every: Annotated[int | None, typer.Option(help="Steps between greedy evaluations; 0 for none.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any setting, such as memory.capacity=20000."),
     ] = None,
+    keep_frames: Annotated[
+        bool, typer.Option("--keep-frames", help="Keep pictures of memories for `memec watch` (the newest 20,000).")
+    ] = False,
+    log: Annotated[str | None, typer.Option(metavar="NAME", help="tensorboard: write its event files too.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder. Default: a new one under runs/.")] = None,
     resume: Annotated[
         Path | None,
@@ -63,28 +69,29 @@ def train(
     from memec.envs.world import make
     from memec.experiments import run as experiment
     from memec.experiments.presets import settings_for
-    from memec.experiments.run_settings import changes_from
+    from memec.experiments.run_settings import changes_from, keeping_frames
 
     if resume is not None:
-        given = [name for name in _given_options(context) if name not in ("resume", "steps", "env")]
+        given = [name for name in _given_options(context) if name not in ("resume", "steps", "env", "log")]
         if given:
             raise MemecError(f"A resumed run keeps its settings: leave out --{given[0].strip('_').replace('_', '-')}.")
-        _show(experiment.resume(resume, env=env, steps=steps))
+        _show(experiment.resume(resume, env=env, steps=steps, log=log))
     if env is None:
         raise MemecError("Say which environment to train in, such as CartPole-v1, or which run to --resume.")
     options = {"omega": omega, "temperature": temperature, "epsilon_final": epsilon_final, "bonus": bonus}
     world = make(env)
     world.close()
-    base = settings_for(env, world.observation.kind, agent=agent, preset=preset)
-    named = {"training": {"steps": steps, "evaluate_every_steps": evaluate_every}, "seed": seed}
-    strategy: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if explore is not None:
-        strategy["name"] = explore
-    if strategy:
-        named["agent"] = {"explore": strategy}
+    base = settings_for(env, world.observation.kind, agent=agent, preset=preset, explore=explore)
+    named: dict[str, Any] = {"training": {"steps": steps, "evaluate_every_steps": evaluate_every}, "seed": seed}
+    named["agent"] = {"explore": {name: value for name, value in options.items() if value is not None}}
+    if device is not None:
+        named["agent"]["device"] = device
+    if keep_frames:
+        base = keeping_frames(base)
     settings = base.changed(named).changed(changes_from(set_ or [], agent))
     folder = out or experiment.new_folder(settings)
-    _show(experiment.run(settings, folder, preset=preset, command=shlex.join(["memec", *sys.argv[1:]])))
+    command = shlex.join(["memec", *sys.argv[1:]])
+    _show(experiment.run(settings, folder, preset=preset, command=command, log=log))
 
 
 def _given_options(context: typer.Context) -> list[str]:
@@ -94,6 +101,8 @@ def _given_options(context: typer.Context) -> list[str]:
 
 
 def _show(outcome: "Outcome") -> NoReturn:
+    if outcome.nothing_to_do:
+        typer.echo("There is nothing to do: the run has all its steps; ask for more with --steps.")
     if outcome.last_evaluations:
         mean = sum(evaluation.mean_score for evaluation in outcome.last_evaluations) / len(outcome.last_evaluations)
         typer.echo(f"Greedy score, mean of the last {len(outcome.last_evaluations)} evaluations: {mean:.5g}")
@@ -107,10 +116,17 @@ def evaluate(
     episodes: Annotated[int, typer.Option(help="Greedy episodes to play.")] = 10,
     env: Annotated[str | None, typer.Option(help="The run's environment, where it is a module:Id to import.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the episodes. Default: the run's.")] = None,
+    video: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Film the first of the episodes: a name in .mp4 or .gif.")
+    ] = None,
 ) -> None:
     """Try out a trained agent, greedily, in fresh episodes."""
     from memec.experiments.run import evaluate_run
 
+    if video is not None:
+        from memec.watch.video import record_video
+
+        typer.echo(f"Video: {record_video(run, video, env=env, seed=seed)}")
     result = evaluate_run(run, episodes, env=env, seed=seed)
     typer.echo(
         f"{result.episodes} greedy episodes: score {result.mean_score:.5g} +- {result.std_score:.4g} "
@@ -119,11 +135,92 @@ def evaluate(
 
 
 @app.command()
-def report(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A run folder.")]) -> None:
-    """Draw the learning curve of a run."""
-    from memec.report.curves import draw_run
+def reproduce(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT",
+            help="cartpole, acrobot, openroom, fourroom or small (these four); pong, spaceinvaders, qbert, bowling, "
+            "mspacman or atari (these five); omega (the search for it); or all.",
+        ),
+    ],
+    seeds: Annotated[int, typer.Option(help="How many seeds, from 0 on; the paper has 3.")] = 10,
+    agents: Annotated[str | None, typer.Option(metavar="A,B", help="Only these agents.")] = None,
+    strategies: Annotated[str | None, typer.Option(metavar="A,B", help="Only these strategies.")] = None,
+    envs: Annotated[str | None, typer.Option(metavar="A,B", help="Only these environments, by short name.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps per run. Default: the paper's.")] = None,
+    preset: Annotated[str, typer.Option(help="paper or tuned.")] = "paper",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting, in every run.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Runs at a time. Default: one per core.")] = None,
+    engine: Annotated[str, typer.Option(help="local (processes on this machine) or ray (a cluster).")] = "local",
+    address: Annotated[str | None, typer.Option(help="ray: the cluster's address. Default: this machine.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder of the run folders. Default: runs/study-PRESET.")] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Export finished runs to here, and count runs recorded here as done.")
+    ] = None,
+    keep_checkpoints: Annotated[bool, typer.Option(help="Keep the checkpoints of finished runs.")] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the runs and how long they would take.")] = False,
+) -> None:
+    """Do the paper's study, or a part of it.
 
-    typer.echo(f"Learning curve: {draw_run(folder)}")
+    Called again, it does what is missing and goes on with what was interrupted. Ctrl-C stops cleanly.
+    """
+    from memec.experiments import reproduce as studies
+    from memec.experiments.grid import plan
+    from memec.experiments.results import Results
+
+    def names(text: str | None) -> list[str] | None:
+        return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+    runs = plan(
+        what,
+        seeds=seeds,
+        agents=names(agents),
+        strategies=names(strategies),
+        environments=names(envs),
+        preset=preset,
+        steps=steps,
+        assignments=set_ or [],
+    )
+    study = studies.Study(runs, out or Path(f"runs/study-{preset}"), Results(results) if results else None)
+    if dry_run:
+        typer.echo(studies.describe(study, workers or studies.cores()))
+        return
+    study.states()  # what is wrong with the folder is said before any engine starts
+    made, at_a_time = studies.make_engine(engine, study.out, workers=workers, address=address)
+    command = shlex.join(["memec", *sys.argv[1:]])
+    raise typer.Exit(studies.reproduce(study, made, at_a_time, command=command, keep_checkpoints=keep_checkpoints))
+
+
+@app.command()
+def report(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A run folder, a folder of run folders, or a results folder.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Where figures and tables go. Default: FOLDER/report.")] = None,
+    verdict: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a page that judges every claim of the paper.")
+    ] = None,
+) -> None:
+    """Draw the learning curve of a run, or make figures and tables of many."""
+    from memec.report.study import report as make_report
+
+    for line in make_report(folder, out, verdict):
+        typer.echo(line)
+
+
+@app.command()
+def watch(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, in training or finished.")],
+    port: Annotated[int, typer.Option(help="The port of the page. Default: a free one.")] = 0,
+    env: Annotated[str | None, typer.Option(help="The run's environment, where it is a module:Id to import.")] = None,
+) -> None:
+    """Open a page that shows a run live and the memories behind each decision, for this machine only."""
+    from memec.watch.server import watch as serve
+
+    serve(run, port=port, env=env, say=typer.echo)
 
 
 @app.command(name="list")
@@ -134,15 +231,22 @@ def list_() -> None:
     show_overview()
 
 
+def _say(text: str) -> None:
+    """Say something in one line; what a file or a module put into it cannot steer the terminal."""
+    line = " ".join(text.split())
+    typer.echo("memec: " + "".join(letter if letter.isprintable() else "?" for letter in line), err=True)
+
+
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit status 2."""
+    warnings.showwarning = lambda message, *_, **__: _say(str(message))
     try:
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except typer.TyperException as error:
-        typer.echo(f"memec: {error.format_message()}", err=True)
+        _say(error.format_message())
         sys.exit(2)
     except MemecError as error:
-        typer.echo(f"memec: {error}", err=True)
+        _say(str(error))
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)

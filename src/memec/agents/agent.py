@@ -1,7 +1,7 @@
 """What every agent offers: `learn`, `predict`, `save` and `load`, as users know them from Stable-Baselines3."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -10,12 +10,16 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from memec.agents.memories import Thought
 from memec.envs.world import World, make
 from memec.errors import MemecError, NotFiniteError
+from memec.explore import AnyStrategy
 from memec.settings import Settings
 from memec.train.checkpoint import CheckpointSettings
+from memec.train.diary import Diary
 from memec.train.events import Event
 from memec.train.files import Arrays, part_of, read_arrays, write_arrays
+from memec.train.journal import Experience
 from memec.train.loop import Loop, TrainingSettings
 from memec.train.progress import show_progress
 from memec.train.protocol import GreedyPolicy, Observation, StateId
@@ -24,6 +28,7 @@ from memec.train.run_folder import RunFolder
 from memec.train.seeds import Seeds
 
 FORMAT = 1
+Shapes = Mapping[str, tuple[int, ...]]
 Env = str | gymnasium.Env[Any, Any] | World
 
 
@@ -32,6 +37,7 @@ class Agent(ABC):
 
     name: ClassVar[str]
     settings_type: ClassVar[type[Settings]]
+    explore: AnyStrategy
 
     def __init__(self, world: World, settings: Settings, seed: int, *, owns_world: bool) -> None:
         self.world = world
@@ -72,12 +78,37 @@ class Agent(ABC):
         """Choose for a batch of observations, without learning from it."""
 
     @abstractmethod
+    def think(self, observation: Observation, state_id: StateId) -> Thought:
+        """Return what stands behind a choice here, without a trace in the agent."""
+
+    @abstractmethod
     def arrays(self) -> Arrays:
         """Return everything learned."""
 
     @abstractmethod
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
+
+    def experience(self) -> Experience | None:
+        """Return what is learned from again and again, where there is such a thing: a replay of gigabytes, maybe.
+
+        `save` leaves it out; exactly the same training goes on only with it.
+        """
+        return None
+
+    @classmethod
+    def check_claims(cls, settings: Any, about: dict[str, Any], shapes: Shapes) -> None:
+        """Raise an error where a file's settings claim more than it holds, before anything of that size is made."""
+        del settings, about, shapes  # most agents make nothing large before they are restored
+
+    def check_budget(self, steps: int) -> None:
+        """Raise an error if nothing could be learned within so many steps in all."""
+        if steps < 1:
+            raise MemecError(f"Nothing can be learned in {steps} steps.")
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return what tells how learning goes, as means since the last call; empty where there is nothing to tell."""
+        return {}
 
     # --- what users call --------------------------------------------------------------------------------------------
 
@@ -104,7 +135,8 @@ class Agent(ABC):
         With `evaluate_every`, the greedy policy is tried out every so many steps in an environment of its own.
         `callback` gets every event; training stops early when it returns False. `run` names a new folder to record the
         run in, with checkpoints. `resume` names a run to go on with, exactly where it stopped, until it has `steps`
-        steps in all; the agent must have the settings and the seed of that run.
+        steps in all; the agent must have the settings and the seed of that run, and it is evaluated as before.
+        Of a recorded run, Ctrl-C and SIGTERM write a checkpoint and end the call early; `steps` tells how far it came.
         """
         if steps < 1:
             raise MemecError(f"To learn takes at least one step; {steps} were asked for.")
@@ -113,16 +145,18 @@ class Agent(ABC):
         folder = None
         if resume is not None:
             folder = RunFolder.open(Path(resume))
-        elif not self._owns_world:
-            self.give_up_episode()  # somebody else may have moved their environment meanwhile
-        settings = TrainingSettings.read(
-            {
-                "steps": steps if resume is not None else self.steps + steps,
-                "evaluate_every_steps": evaluate_every,
-                "evaluation_episodes": evaluation_episodes,
-            }
-        )
-        evaluation_world = self._evaluation_world(evaluation_env) if evaluate_every else None
+            settings = _settings_to_go_on_with(folder, steps, evaluate_every)
+        else:
+            if not self._owns_world:
+                self.give_up_episode()  # somebody else may have moved their environment meanwhile
+            settings = TrainingSettings.read(
+                {
+                    "steps": self.steps + steps,
+                    "evaluate_every_steps": evaluate_every,
+                    "evaluation_episodes": evaluation_episodes,
+                }
+            )
+        evaluation_world = self._evaluation_world(evaluation_env) if settings.evaluate_every_steps else None
         checkpoint = checkpoint or CheckpointSettings()
         if run is not None:
             plain = {
@@ -139,9 +173,9 @@ class Agent(ABC):
             if folder is not None:
                 recording = Recording(folder, self, checkpoint)
                 if resume is not None:
-                    recording.take_up()
+                    recording.take_up(settings.steps)
                     start = self.steps
-                events = recording.follow(events, settings.steps)
+                events = recording.follow(Diary(folder.path, self.diagnostics).follow(events, start))
             if progress:
                 events = show_progress(events, settings.steps, start)
             with closing(events):
@@ -214,9 +248,11 @@ class Agent(ABC):
                 raise MemecError(f"Loading {path} needs its environment ({identity!r}): pass env=...")
             env = identity
         with _saying_what_is_wrong(path):
+            _refuse_other_formats(about, path)
             if about.get("agent") != cls.name:
                 raise MemecError(f"{path} holds a {about.get('agent')!r} agent, not {cls.name!r}.")
             settings = cls.settings_type.read(about["settings"])
+            cls.check_claims(settings, about, {name: array.shape for name, array in arrays.items()})
             agent = cls.from_settings(env, settings, seed=int(about["seed"]))
             agent._take_over(arrays, about, path)
             agent._loop.skip_to(about["loop"])
@@ -224,15 +260,17 @@ class Agent(ABC):
         return agent
 
     def snapshot(self) -> tuple[Arrays, dict[str, Any]]:
-        """Return everything needed to go on exactly, the episode under way included."""
+        """Return everything needed to go on exactly, the episode under way included, in arrays of its own."""
         loop, _ = self._loop.snapshot()
         return self.arrays() | {f"loop.{name}": array for name, array in loop.items()}, self._about()
 
     def restore_snapshot(self, arrays: Arrays, about: dict[str, Any], source: Path) -> None:
         """Go on from a snapshot of an agent with the same settings and seed."""
         with _saying_what_is_wrong(source):
-            if [about["agent"], about["settings"], about["seed"]] != [self.name, self._plain_settings(), self.seed]:
-                raise MemecError(f"{source} belongs to an agent with other settings or another seed.")
+            _refuse_other_formats(about, source)
+            own = [self.name, self._plain_settings(), self.seed, self.world.id]
+            if [about["agent"], about["settings"], about["seed"], about["environment"]] != own:
+                raise MemecError(f"{source} belongs to an agent with other settings, another seed or environment.")
             self._take_over(arrays, about, source)
             self._loop.restore(part_of(arrays, "loop."), about["loop"])
 
@@ -253,8 +291,6 @@ class Agent(ABC):
         return self.settings.model_dump(mode="json")
 
     def _take_over(self, arrays: Arrays, about: dict[str, Any], source: Path) -> None:
-        if about.get("format") != FORMAT:
-            raise MemecError(f"{source} has the format {about.get('format')!r}; this version of memec reads {FORMAT}.")
         fit = self.world.observation
         if [about["actions"], about["observation"]] != [self.world.actions, [fit.kind, list(fit.shape)]]:
             raise MemecError(f"{source} was trained in an environment with other actions or observations.")
@@ -280,10 +316,31 @@ class Agent(ABC):
         return make(again, training=False)
 
 
+def _settings_to_go_on_with(folder: RunFolder, steps: int, evaluate_every: int) -> TrainingSettings:
+    """Return a run's own settings, but for the number of steps: with others it would not go on exactly."""
+    recorded = TrainingSettings.read(folder.record()["settings"].get("training"))
+    if evaluate_every not in (0, recorded.evaluate_every_steps):
+        raise MemecError(
+            f"A resumed run keeps its settings: {folder.path} is evaluated every {recorded.evaluate_every_steps} steps."
+        )
+    return recorded.changed({"steps": steps})
+
+
+def _refuse_other_formats(about: dict[str, Any], path: Path) -> None:
+    found = about.get("format")
+    if found == FORMAT:
+        return
+    if isinstance(found, int) and found > FORMAT:
+        raise MemecError(f"{path} was written by a newer memec (format {found}); this one reads {FORMAT}.")
+    raise MemecError(f"{path} has the format {found!r}, which this version of memec cannot read: it reads {FORMAT}.")
+
+
 @contextmanager
 def _saying_what_is_wrong(path: Path) -> Iterator[None]:
     """Turn what breaks on foreign content into one sentence about the file."""
     try:
         yield
-    except (KeyError, ValueError, TypeError, IndexError, OverflowError, AttributeError) as error:
-        raise MemecError(f"{path} cannot be read: {type(error).__name__} {' '.join(str(error).split())}.") from None
+    except MemecError:
+        raise
+    except Exception as error:  # whatever it is, it came from the file
+        raise MemecError(f"{path} cannot be read: {type(error).__name__} {' '.join(str(error).split())}.") from error

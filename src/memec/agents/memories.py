@@ -1,11 +1,12 @@
 """The memories behind a decision, for people to look at."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memec.explore import Belief
 from memec.memory import Memory, Recall
 
 
@@ -27,9 +28,22 @@ class Memories:
     """The step of training at which each memory was stored."""
     keys: NDArray[np.float32]
     """What each memory is recognised by."""
+    slots: NDArray[np.int64]
+    """Where each memory stands in the agent's memory."""
 
     def __len__(self) -> int:
         return len(self.returns)
+
+
+class Thought(NamedTuple):
+    """What an agent thinks of a moment."""
+
+    belief: Belief
+    """What its strategy chooses by: each action's value, and its standard deviation where the strategy asks for it."""
+    memories: list[Memories]
+    """What is behind each action's value; empty for an agent without a memory."""
+    key: NDArray[np.float32] | None
+    """What the moment is recognised by, where the agent has a memory."""
 
 
 def memories_behind(memory: Memory, recall: Recall) -> list[Memories]:
@@ -45,6 +59,7 @@ def memories_behind(memory: Memory, recall: Recall) -> list[Memories]:
             "returns": memory.returns[slots],
             "steps": memory.steps[slots],
             "keys": memory.keys[slots],
+            "slots": slots,
         }
         found.append(Memories(action, float(recall.values[action]), bool(recall.exact[action]), **contents))
     return found

@@ -7,14 +7,19 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from memec.agents.agent import Agent, Env
-from memec.agents.memories import Memories, memories_behind
+from memec.agents.diagnostics import MOMENTS, memory_diagnostics
+from memec.agents.memories import Memories, Thought, memories_behind
+from memec.agents.pictures import make_pictures
 from memec.agents.returns import discounted_returns
-from memec.embed import EmbedSettings, make_embedding
+from memec.embed import Embedding, EmbedSettings, key_size_of, make_embedding
 from memec.envs.world import World, make
+from memec.errors import MemecError
 from memec.explore import AnyStrategy, Belief, Greedy, Mellowmax, Strategy
 from memec.memory import Memory, MemorySettings, Recall
+from memec.memory.saved import check_arrays
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
+from memec.train.journal import Experience
 from memec.train.protocol import GreedyPolicy, Observation, StateId
 
 
@@ -76,14 +81,22 @@ class MFEC(Agent):
         settings = (settings or self.general_settings(world.observation.kind)).changed(changes)
         super().__init__(world, settings, seed, owns_world=isinstance(env, str))
         fit = self.world.observation
-        self.embed = make_embedding(settings.embed, fit.shape, fit.dtype, self.seeds.number("network"))
-        self.memory = Memory(
-            settings.memory, self.world.actions, self.embed.key_size, seed=self.seeds.number("network", 1)
-        )
+        self._embedding: Embedding | None = None
+        key_size = key_size_of(settings.embed, fit.shape, fit.dtype)
+        self.memory = Memory(settings.memory, self.world.actions, key_size, seed=self.seeds.number("network", 1))
+        self.pictures = make_pictures(self.memory, fit.shape, fit.dtype)
         self.explore: AnyStrategy = settings.explore
         self._episode: list[Moment] = []
         self._rewards: list[float] = []
         self._decisions = 0
+
+    @property
+    def embed(self) -> Embedding:
+        """What turns observations into keys; made when first needed, so that nothing is drawn for a restored agent."""
+        if self._embedding is None:
+            fit = self.world.observation
+            self._embedding = make_embedding(self.settings.embed, fit.shape, fit.dtype, self.seeds.number("network"))
+        return self._embedding
 
     def act(self, observation: Observation, state_id: StateId) -> int:
         """Recall what each action led to in the most similar moments (Eq. 4), and let the strategy choose."""
@@ -92,6 +105,8 @@ class MFEC(Agent):
         self._decisions += 1
         action = self.explore.choose(self._belief(key, recall), self._decisions, self.generator)
         self._episode.append(Moment(key, state_id, action, self._decisions))
+        if self.pictures is not None:
+            self.pictures.notice(observation)
         return action
 
     def observe(self, reward: float, observation: Observation, terminated: bool, truncated: bool) -> None:
@@ -100,13 +115,17 @@ class MFEC(Agent):
         if terminated or truncated:
             keys, state_ids, actions, steps = zip(*self._episode, strict=True)
             returns = discounted_returns(self._rewards, self.settings.discount)
-            self.memory.write(actions, np.stack(keys), returns, np.stack(state_ids), steps)
+            changed = self.memory.write(actions, np.stack(keys), returns, np.stack(state_ids), steps)
+            if self.pictures is not None:
+                self.pictures.keep(self.memory, changed, np.array(actions), np.stack(state_ids))
             self.abandon_episode()
 
     def abandon_episode(self) -> None:
         """Forget the episode under way."""
         self._episode.clear()
         self._rewards.clear()
+        if self.pictures is not None:
+            self.pictures.forget_episode()
 
     def greedy_policy(self, generator: np.random.Generator) -> GreedyPolicy:
         """Return the policy that takes the action of the largest value; looking up leaves no trace in the memory."""
@@ -124,6 +143,22 @@ class MFEC(Agent):
         if state_id is None and (ids := self.world.state_ids(fitted[None])) is not None:
             state_id = ids[0]
         return memories_behind(self.memory, self.memory.peek(self.embed.fork()(fitted), state_id))
+
+    def think(self, observation: Observation, state_id: StateId) -> Thought:
+        """Return what stands behind a choice here, without a trace in the agent."""
+        key = self.embed.fork()(observation)
+        recall = self.memory.peek(key, state_id)
+        return Thought(self._belief(key, recall), memories_behind(self.memory, recall), key)
+
+    def experience(self) -> Experience | None:
+        """Return the pictures, where some are kept."""
+        return self.pictures
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return how full the memory is, and how the newest decisions were made."""
+        newest = self._episode[-MOMENTS:]
+        keys, state_ids = [moment.key for moment in newest], [moment.state_id for moment in newest]
+        return memory_diagnostics(self.memory, self.explore, keys, state_ids, self._decisions)
 
     def choose_actions(
         self,
@@ -144,7 +179,7 @@ class MFEC(Agent):
         return {
             "decisions": np.array([self._decisions]),
             "episode.keys": np.array([moment.key for moment in self._episode], np.float32).reshape(
-                -1, self.embed.key_size
+                -1, self.memory.key_size
             ),
             "episode.state_ids": np.array([moment.state_id for moment in self._episode], np.uint64).reshape(-1, 2),
             "episode.actions": np.array([moment.action for moment in self._episode], np.int64),
@@ -158,9 +193,22 @@ class MFEC(Agent):
         """Take over what another agent with the same settings learned."""
         self._decisions = int(arrays["decisions"][0])
         fit = self.world.observation
-        self.embed = make_embedding(self.settings.embed, fit.shape, fit.dtype, arrays=part_of(arrays, "embed."))
+        self._embedding = make_embedding(self.settings.embed, fit.shape, fit.dtype, arrays=part_of(arrays, "embed."))
+        if self._embedding.key_size != self.memory.key_size:
+            raise MemecError("The saved projection does not fit: its keys are not of the size the settings say.")
         self.memory.restore(part_of(arrays, "memory."))
         episode = part_of(arrays, "episode.")
+        count, size = len(episode["rewards"]), self.memory.key_size
+        check_arrays(
+            episode,
+            {
+                "keys": (np.float32, (count, size)),
+                "state_ids": (np.uint64, (count, 2)),
+                "actions": (np.int64, (count,)),
+                "steps": (np.int64, (count,)),
+                "rewards": (np.float64, (count,)),
+            },
+        )
         columns = (episode["keys"], episode["state_ids"], episode["actions"].tolist(), episode["steps"].tolist())
         self._episode = [Moment(*moment) for moment in zip(*columns, strict=True)]
         self._rewards = episode["rewards"].tolist()

@@ -13,7 +13,7 @@ from memec.embed.identity import Identity
 from memec.embed.projection import GaussianProjection
 from memec.settings import Settings
 
-__all__ = ["EmbedSettings", "Embedding", "GaussianProjection", "Identity", "make_embedding"]
+__all__ = ["EmbedSettings", "Embedding", "GaussianProjection", "Identity", "key_size_of", "make_embedding"]
 
 LARGEST_IDENTITY = 256
 
@@ -35,13 +35,21 @@ def make_embedding(
     arrays: Mapping[str, Array] | None = None,
 ) -> Embedding:
     """The embedding these settings mean for observations of this shape and type; `arrays` restore an earlier one."""
-    kind = settings.kind
-    size = int(np.prod(shape))
-    if kind == "auto":
-        image = np.dtype(dtype) == np.uint8 and len(shape) >= 2
-        kind = "projection" if image or size > LARGEST_IDENTITY else "identity"
-    if kind == "identity":
-        return Identity(size)
+    if _keeps(settings, shape, dtype):
+        return Identity(int(np.prod(shape)))
     if arrays is not None:
         return GaussianProjection.from_arrays(shape, dtype, arrays)
     return GaussianProjection(shape, dtype, settings.key_size, seed)
+
+
+def key_size_of(settings: EmbedSettings, shape: tuple[int, ...], dtype: npt.DTypeLike) -> int:
+    """The size of the keys that `make_embedding` would give, without making anything."""
+    return int(np.prod(shape)) if _keeps(settings, shape, dtype) else settings.key_size
+
+
+def _keeps(settings: EmbedSettings, shape: tuple[int, ...], dtype: npt.DTypeLike) -> bool:
+    """Whether the observation itself is the key."""
+    if settings.kind != "auto":
+        return settings.kind == "identity"
+    image = np.dtype(dtype) == np.uint8 and len(shape) >= 2
+    return not image and int(np.prod(shape)) <= LARGEST_IDENTITY

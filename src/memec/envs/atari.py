@@ -140,6 +140,10 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
         screen: NDArray[np.uint8] = self._emulator.getScreenRGB()
         return screen
 
+    def get_action_meanings(self) -> list[str]:
+        """Return what each action presses, in the emulator's words."""
+        return [ale_py.Action(button).name for button in self._actions]
+
     def ram(self) -> NDArray[np.uint8]:
         """Give the console's 128 bytes of memory, which tell one state of a game from another."""
         memory: NDArray[np.uint8] = self._emulator.getRAM()

@@ -96,6 +96,15 @@ class Room(gymnasium.Env[NDArray[np.float32], np.int64]):
         cells = np.array([[colours[mark] for mark in row] for row in rows], dtype=np.uint8)
         return cells.repeat(PIXELS_PER_CELL, axis=0).repeat(PIXELS_PER_CELL, axis=1)
 
+    @property
+    def walls(self) -> tuple[str, ...]:
+        """The plan of the room: # is a wall, row 0 comes first, and the row index is y."""
+        return self._walls
+
+    def get_action_meanings(self) -> list[str]:
+        """Return what each action does, in words."""
+        return ["north", "east", "south", "west"]
+
     def clone(self) -> dict[str, NDArray[np.generic]]:
         """All that is needed to continue from here, as arrays."""
         return {"position": np.array([self._cell, self._steps], dtype=np.int64)}

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 from memec.agents import AGENTS
 from memec.errors import unknown_name
 from memec.experiments.run_settings import RunSettings
+from memec.explore import STRATEGIES
 
 Preset = Literal["paper", "tuned"]
 PRESETS: tuple[Preset, ...] = ("tuned", "paper")
@@ -36,6 +37,27 @@ PAPER: dict[str, Domain] = {
 }
 """The nine environments of the paper."""
 
+PAPER_FRAMES: dict[str, dict[str, Any]] = {
+    "mfec": {},
+    "nec": {"key_size": 128, "train_start_steps": 50_000},
+    "d3qn": {"replay_capacity": 1_000_000, "train_start_steps": 12_500, "target_update_steps": 1_000},
+}
+"""The paper's second table, for Atari, where it differs from the first, which the agents have as defaults."""
+
+PAPER_STRATEGIES: dict[tuple[str, str, str], dict[str, Any]] = {
+    ("nec", "epsilon-greedy", "frames"): {"epsilon_final": 0.001},
+    ("d3qn", "epsilon-greedy", "vector"): {"anneal_start_steps": 1, "anneal_end_steps": 50_000},
+    ("d3qn", "epsilon-greedy", "frames"): {
+        "epsilon_final": 0.01,
+        "anneal_start_steps": 1,
+        "anneal_end_steps": 1_000_000,
+    },
+}
+"""What the paper's tables give a strategy by agent and kind of observation, where it differs from the defaults."""
+
+PAPER_STEPS = {("nec", "frames"): 3_500_000}
+"""Budgets that an agent has for itself."""
+
 GENERAL_TRAINING = {
     "vector": {"steps": 100_000, "evaluate_every_steps": 2_000},
     "discrete": {"steps": 100_000, "evaluate_every_steps": 2_000},
@@ -44,23 +66,58 @@ GENERAL_TRAINING = {
 
 
 def settings_for(
-    environment: str, kind: str, *, agent: str = "mfec", preset: str = "tuned", changes: dict[str, Any] | None = None
+    environment: str,
+    kind: str,
+    *,
+    agent: str = "mfec",
+    preset: str = "tuned",
+    explore: str | None = None,
+    changes: dict[str, Any] | None = None,
 ) -> RunSettings:
     """Return all settings of a run in an environment with this kind of observation (vector, discrete or frames).
 
-    `changes` is nested as the settings are.
+    `explore` names another strategy than the preset's, with what the preset says about it. `changes` is nested as the
+    settings are.
     """
     if preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
     if agent not in AGENTS:
         raise unknown_name("agent", agent, AGENTS)
+    if explore is not None and explore not in STRATEGIES:
+        raise unknown_name("agent.explore", explore, STRATEGIES)
     domain = PAPER.get(environment)
     content: dict[str, Any] = {"environment": {"id": environment}}
     if domain is None:
-        content["agent"] = AGENTS[agent].general_settings(kind)
+        general = AGENTS[agent].general_settings(kind).model_dump(mode="json")
+        if explore not in (None, general["explore"]["name"]):
+            general["explore"] = {"name": explore}
+        content["agent"] = general
         content["training"] = GENERAL_TRAINING[kind]
     else:
-        explore = {"name": "mellowmax", "omega": domain.omega}
-        content["agent"] = {"name": agent, "memory": {"capacity": domain.capacity}, "explore": explore}
-        content["training"] = {"steps": domain.steps, "evaluate_every_steps": domain.evaluate_every_steps}
-    return RunSettings.read(content).changed(changes or {})
+        content["agent"] = _paper_agent(agent, domain, kind, explore)
+        steps = PAPER_STEPS.get((agent, kind), domain.steps)
+        content["training"] = {"steps": steps, "evaluate_every_steps": domain.evaluate_every_steps}
+    settings = RunSettings.read(content)
+    if preset == "tuned" and domain is not None:
+        settings = settings.changed({"agent": _tuned(environment, agent, kind, settings.agent.explore.name)})
+    return settings.changed(changes or {})
+
+
+def _paper_agent(agent: str, domain: Domain, kind: str, explore: str | None) -> dict[str, Any]:
+    explore = explore or ("epsilon-greedy" if agent == "d3qn" else "mellowmax")
+    options = {"omega": domain.omega} if explore == "mellowmax" else PAPER_STRATEGIES.get((agent, explore, kind), {})
+    memory: dict[str, Any] = {} if agent == "d3qn" else {"memory": {"capacity": domain.capacity}}
+    if agent == "nec" and kind != "frames":
+        memory["memory"]["search"] = "exact"  # learned keys of few numbers are searched exactly in no more time
+    own = PAPER_FRAMES[agent] if kind == "frames" else {}
+    return {"name": agent, **memory, **own, "explore": {"name": explore, **options}}
+
+
+def _tuned(environment: str, agent: str, kind: str, explore: str) -> dict[str, Any]:
+    """Return what the tuned preset changes in the paper's settings of an agent."""
+    if agent == "nec" and PAPER[environment] == CLASSIC_CONTROL:
+        return {"truncation": "discard"}  # a return cut off by the time limit looks far too good where a step costs
+    if agent != "d3qn" or kind == "frames":
+        return {}
+    general = AGENTS[agent].general_settings(kind).model_dump(mode="json")
+    return {name: value for name, value in general.items() if name != "explore" or value["name"] == explore}

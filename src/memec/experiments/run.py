@@ -1,5 +1,6 @@
 """One experiment from its settings to its run folder."""
 
+import shlex
 from collections import deque
 from contextlib import closing
 from dataclasses import dataclass
@@ -9,11 +10,13 @@ from typing import Any
 
 from memec.agents import AGENTS, Agent
 from memec.envs.world import World, make
-from memec.errors import MemecError
+from memec.errors import MemecError, unknown_name
 from memec.experiments.run_settings import RunSettings
 from memec.train import Evaluation, RunFolder, Seeds, evaluating, show_progress
+from memec.train.diary import Diary
 from memec.train.recording import Recording
 from memec.train.run_folder import Status
+from memec.train.tensorboard import TensorBoard
 
 EXIT_STATUS = {"signal 2": 130, "signal 15": 143}
 
@@ -26,6 +29,7 @@ class Outcome:
     status: Status
     exit_status: int
     last_evaluations: list[Evaluation]
+    nothing_to_do: bool = False
 
 
 def new_folder(settings: RunSettings, parent: Path = Path("runs")) -> Path:
@@ -46,34 +50,56 @@ def world_for(settings: RunSettings, *, training: bool, **options: Any) -> World
     return make(environment.id, training=training, sticky_actions=environment.sticky_actions, **options)
 
 
-def run(settings: RunSettings, path: Path, *, preset: str, command: str = "", progress: bool = True) -> Outcome:
-    """Begin a new run in a folder of its own."""
+def run(
+    settings: RunSettings,
+    path: Path,
+    *,
+    preset: str,
+    command: str = "",
+    progress: bool = True,
+    log: str | None = None,
+) -> Outcome:
+    """Begin a new run in a folder of its own; `log` names a further form to record it in, such as tensorboard."""
+    tensorboard = _log(log, path)
     agent = _agent(settings)  # what cannot be made must not leave a folder behind
+    agent.check_budget(settings.training.steps)
     folder = RunFolder.create(path, settings.model_dump(mode="json"), preset=preset, command=command)
-    return _train(settings, folder, agent, progress=progress, resume=False)
+    return _train(settings, folder, agent, progress=progress, resume=False, tensorboard=tensorboard)
 
 
-def resume(path: Path, *, env: str | None = None, steps: int | None = None, progress: bool = True) -> Outcome:
+def resume(
+    path: Path, *, env: str | None = None, steps: int | None = None, progress: bool = True, log: str | None = None
+) -> Outcome:
     """Go on with a run exactly where its newest checkpoint stands, for more steps than at first if asked."""
     folder = RunFolder.open(path)
-    settings = settings_of(folder, env)
+    settings = settings_of(folder, env, "memec train {env} --resume")
+    asked_before = settings.training.steps
     if steps is not None:
         if steps < settings.training.steps:
             raise MemecError(
                 f"{path} was asked for {settings.training.steps:,} steps already; --steps can only add to them."
             )
         settings = settings.changed({"training": {"steps": steps}})
-    return _train(settings, folder, _agent(settings), progress=progress, resume=True)
+    if folder.record().get("status") == "finished" and steps in (None, asked_before):
+        return Outcome(path, "finished", 0, [], nothing_to_do=True)
+    if folder.checkpoints.files():
+        AGENTS[settings.agent.name].check_claims(settings.agent, *folder.checkpoints.outline())
+    tensorboard = _log(log, path)
+    return _train(settings, folder, _agent(settings), progress=progress, resume=True, tensorboard=tensorboard)
 
 
-def settings_of(folder: RunFolder, env: str | None = None) -> RunSettings:
-    """Return the settings of a run. A module it names is imported only if the user names it as well, by `env`."""
+def settings_of(folder: RunFolder, env: str | None = None, way: str = "--env {env}") -> RunSettings:
+    """Return the settings of a run. A module it names is imported only if the user names it as well, by `env`.
+
+    `way` is how the user can do so.
+    """
     settings = RunSettings.read(folder.record()["settings"])
     recorded = settings.environment.id
     if env is not None and env != recorded:
         raise MemecError(f"{folder.path} is a run in {recorded}, not in {env}.")
     if ":" in recorded and env is None:
-        raise MemecError(f"{folder.path} would import a module: if you trust it, say so with --env {recorded}")
+        said = way.format(env=shlex.quote(recorded))
+        raise MemecError(f"{folder.path} would import a module: if you trust it, say so with {said}")
     return settings
 
 
@@ -81,8 +107,8 @@ def evaluate_run(path: Path, episodes: int, *, env: str | None = None, seed: int
     """Try out the agent of a run, greedily, in fresh episodes."""
     folder = RunFolder.open(path)
     settings = settings_of(folder, env)
-    _, _, checkpoint = folder.checkpoints.newest()
-    agent = AGENTS[settings.agent.name].load(checkpoint, world_for(settings, training=True))
+    checkpoint = folder.checkpoints.newest(folder.record()["id"], rows=False)
+    agent = AGENTS[settings.agent.name].load(checkpoint.file, world_for(settings, training=True))
     protocol = settings.training.changed({"evaluation_episodes": episodes})
     seeds = Seeds(settings.seed if seed is None else seed)
     game = evaluating(agent, world_for(settings, training=False), protocol, seeds, agent.steps)
@@ -99,17 +125,33 @@ def _agent(settings: RunSettings) -> Agent:
     return AGENTS[settings.agent.name].from_settings(world, settings.agent, seed=settings.seed)
 
 
-def _train(settings: RunSettings, folder: RunFolder, agent: Agent, *, progress: bool, resume: bool) -> Outcome:
+def _log(name: str | None, path: Path) -> TensorBoard | None:
+    if name is None:
+        return None
+    if name != "tensorboard":
+        raise unknown_name("log", name, ["tensorboard"])
+    return TensorBoard(path / "tensorboard")
+
+
+def _train(
+    settings: RunSettings,
+    folder: RunFolder,
+    agent: Agent,
+    *,
+    progress: bool,
+    resume: bool,
+    tensorboard: TensorBoard | None,
+) -> Outcome:
     evaluated = settings.training.evaluate_every_steps > 0
     evaluation_world = world_for(settings, training=False) if evaluated else None
     with folder.only_writer():
         recording = Recording(folder, agent, settings.checkpoint)
         if resume:
-            recording.take_up()
-            folder.update(settings=settings.model_dump(mode="json"))
+            recording.take_up(settings.training.steps)
         start = agent.steps
         events = agent.train(settings.training, evaluation_world, settings.checkpoint.every_steps)
-        events = recording.follow(events, settings.training.steps)
+        diary = Diary(folder.path, agent.diagnostics, tensorboard)
+        events = recording.follow(diary.follow(events, start))
         if progress:
             events = show_progress(events, settings.training.steps, start)
         evaluations: deque[Evaluation] = deque(maxlen=5)

@@ -30,6 +30,17 @@ class RunSettings(Settings):
     seed: NonNegativeInt = 0
 
 
+KEPT_FRAMES = 20_000
+"""How many pictures of memories `--keep-frames` keeps: 140 MB of an Atari game."""
+
+
+def keeping_frames(settings: RunSettings) -> RunSettings:
+    """Return these settings with pictures of memories kept."""
+    if "memory" not in type(settings.agent).model_fields:
+        raise MemecError(f"{settings.agent.name} has no memories of which pictures could be kept.")
+    return settings.changed({"agent": {"memory": {"keep_frames": KEPT_FRAMES}}})
+
+
 def changes_from(assignments: list[str], agent: str) -> dict[str, Any]:
     """Read `name=value` assignments into nested changes; `agent.` in front of the agent's settings may be left out."""
     changes: dict[str, Any] = {}

@@ -5,8 +5,8 @@ fitted to what the table holds now and filled a little with every write, so that
 answer is compared with brute force: that gives the running estimate of the recall, and sets how much of the table a
 search looks at. Where no index can reach the target, and while the table is small, search is by brute force.
 
-Why not a library (microseconds a step for 6 x 100,000 x 128, from one run on one core): faiss brute force 17,600, IVF
-304 to 2,455, hnswlib 594 at recall .975 and 300 to 570 to insert, usearch 5,300.
+Why not a library (microseconds a step for 6 x 100,000 x 128 on one thread, measured earlier): faiss brute force
+17,600, IVF 304 to 2,455, hnswlib 594 at recall .975 and 300 to 570 to insert, usearch 5,300.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from memec.memory.index import Index
 from memec.memory.kernels import brute_force, note
+from memec.memory.saved import check_search
 
 SMALL = 8_192
 CANDIDATES_PER_NEIGHBOUR = 3
@@ -32,6 +33,11 @@ SAME_DISTANCE = np.float32(1 + 1e-5)
 # One (query, action) is checked per so many keys' numbers: about 10 microseconds a query, 2% of an emulator step.
 CHECKED_NUMBERS_PER_QUERY = 51_200
 CHECKS_REMEMBERED = 64
+LOOK_EVERY = 16
+# Chosen by trial on three games, not tuned: larger follows a change of play sooner, smaller wanders less by chance.
+GAIN_OF_A_LOOK, GAIN_OF_A_CHECK = 0.4, 0.8
+
+NONE = np.empty(0, np.intp)
 
 
 class Approximate:
@@ -64,6 +70,8 @@ class Approximate:
         self._trusted = False  # the index can reach the target
         self._effort = FIRST_EFFORT
         self._checks = 0
+        self._looks = 0
+        self._queries_since_look = 0
         self._queries_since_check = 0
         self._asked = np.zeros((CHECKS_REMEMBERED, keys.shape[1]), np.float32)  # a ring of queries to calibrate by
         self._asked_count = 0
@@ -90,9 +98,10 @@ class Approximate:
         else:
             brute_force(queries, wanted, squared_distances, slots, self._keys, self._present, self._rows)
         if remember:
+            self._queries_since_look += len(queries)
             self._queries_since_check += len(queries)
-            if self._queries_since_check >= self._check_every:
-                self._check(queries[-1:], wanted[-1:], squared_distances[-1:])
+            if self._queries_since_look >= LOOK_EVERY and wanted[-1].any():
+                self._look(queries[-1:], wanted[-1], squared_distances[-1])
 
     def rebuild(self) -> None:
         """Take in that all keys changed in place: fit and fill a new index at once."""
@@ -103,8 +112,8 @@ class Approximate:
             self._begin_successor()
             self._move(len(self._keys))
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what `restore` needs to go on identically."""
+    def arrays(self, lagging: NDArray[np.intp] = NONE) -> dict[str, NDArray[Any]]:
+        """Return what `restore` needs to go on identically; the keys of `lagging` slots moved since they were put."""
         arrays = {
             "present": self._present.copy(),
             "last_candidates": self._last_candidates.copy(),
@@ -114,11 +123,12 @@ class Approximate:
         }
         for name, index in (("index", self._index), ("successor", self._successor)):
             if index is not None:
-                arrays |= {f"{name}.{key}": array.copy() for key, array in index.arrays().items()}
+                arrays |= {f"{name}.{key}": array.copy() for key, array in index.arrays(lagging).items()}
         return arrays
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from where `arrays` was taken; the keys are already in place."""
+        check_search(arrays, self._last_candidates.shape, self._asked.shape, len(_COUNTS), len(self._keys))
         self._present[:] = False
         self._rows[:] = self._sizes[:] = 0
         note(np.flatnonzero(arrays["present"]), self._present, self._rows, self._sizes)
@@ -207,34 +217,46 @@ class Approximate:
         self._checks = count // 2
         self._last_candidates[:] = -1
 
-    def _check(
+    def _look(
         self, query: NDArray[np.float32], wanted: NDArray[np.bool_], squared_distances: NDArray[np.float32]
     ) -> None:
-        """Compare the answer for one action with brute force, and look at more or less of the table from now on."""
-        if not wanted.any():
-            return
-        self._queries_since_check = 0
-        self._asked[self._asked_count % CHECKS_REMEMBERED] = query[0]
-        self._asked_count += 1
+        """Compare the answer for one action with a better one, and look at more or less of the table from now on.
+
+        Mostly the better one comes from a search of four times the effort, which costs little; at times from brute
+        force, which alone counts for the estimate of the recall.
+        """
+        self._looks += 1
+        self._queries_since_look = 0
+        check = self._queries_since_check >= self._check_every
+        if check:
+            self._queries_since_check = 0
+            self._asked[self._asked_count % CHECKS_REMEMBERED] = query[0]
+            self._asked_count += 1
         if self._index is None or not self._trusted:
             return
-        choices = np.flatnonzero(wanted[0])
-        action = int(choices[self._asked_count % len(choices)])
-        only = np.zeros_like(wanted)
+        choices = np.flatnonzero(wanted)
+        action = int(choices[self._looks % len(choices)])
+        only = np.zeros((1, self._actions), np.bool_)
         only[0, action] = True
-        best = np.empty_like(squared_distances)
-        slots = np.empty(best.shape, np.int64)
-        brute_force(query, only, best, slots, self._keys, self._present, self._rows)
-        recall = _recall(squared_distances[0, action], best[0, action])
-        self._checks += 1
-        self.recall_estimate += (recall - self.recall_estimate) / min(self._checks, CHECKS_REMEMBERED)
+        better = np.empty((1, *squared_distances.shape), np.float32)
+        slots = np.empty(better.shape, np.int64)
+        if check:
+            brute_force(query, only, better, slots, self._keys, self._present, self._rows)
+        else:
+            effort = min(1.0, 4 * self._effort)
+            self._index.nearest(query, only, better, slots, False, effort, self._last_candidates, self._sizes)
+        recall = _recall(squared_distances[action], better[0, action])
         # A miss raises the effort twice as readily as a hit lowers it, which settles the recall just above the target.
         change = self._target - recall
-        self._effort *= float(np.exp(2 * change if change > 0 else change))
+        gain = GAIN_OF_A_CHECK if check else GAIN_OF_A_LOOK
+        self._effort *= float(np.exp(gain * (2 * change if change > 0 else change)))
         self._effort = min(1.0, max(LEAST_EFFORT, self._effort))
-        if self._effort == 1.0 and self.recall_estimate < self._target:
-            self._trusted = False
-            self.recall_estimate = 1.0
+        if check:
+            self._checks += 1
+            self.recall_estimate += (recall - self.recall_estimate) / min(self._checks, CHECKS_REMEMBERED)
+            if self._effort == 1.0 and self.recall_estimate < self._target:
+                self._trusted = False
+                self.recall_estimate = 1.0
 
 
 _COUNTS = (
@@ -244,6 +266,8 @@ _COUNTS = (
     "_entries_at_fit",
     "_trusted",
     "_checks",
+    "_looks",
+    "_queries_since_look",
     "_queries_since_check",
     "_asked_count",
 )

@@ -28,6 +28,8 @@ ENTRIES_PER_CELL = 40
 # Squared distances carry a relative rounding error of about (dimensions + 2) * 6e-8; ruling out allows for more.
 SLACK = np.float32(1 + 1e-4)
 
+NONE = np.empty(0, np.intp)
+
 
 class Exact:
     """The k nearest entries of every action, exact to float rounding, ties in order of their slots."""
@@ -75,7 +77,7 @@ class Exact:
             self._blocks.chains, self._blocks.members, self._blocks.places, self._blocks.free,
         )  # fmt: skip
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self, lagging: NDArray[np.intp] = NONE) -> dict[str, NDArray[Any]]:
         """Return what `restore` needs to answer identically."""
         return {"present": self._blocks.present()}
 

@@ -1,15 +1,17 @@
 """The episodic memory: one table of (key, return) per action, recalled by similarity."""
 
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import moves, tables
+from memec.memory.saved import check_memory
 from memec.memory.uncertainty import gaussian_process_std
 from memec.settings import Settings
 
@@ -37,6 +39,8 @@ class MemorySettings(Settings):
     """How neighbours are found; `auto` is exact unless the tables are large and the keys long."""
     target_recall: float = Field(0.99, gt=0.0, le=1.0)
     """Approximate search: the share of true neighbours it must find, by its own running check."""
+    keep_frames: NonNegativeInt = 0
+    """How many of the newest memories keep what was observed, for people to look at (an Atari frame takes 7 KB)."""
 
     @model_validator(mode="after")
     def _neighbours_fit(self) -> "MemorySettings":
@@ -82,8 +86,8 @@ class Search(Protocol):
     def rebuild(self) -> None:
         """Take note that every key may have changed."""
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what `restore` needs to go on identically."""
+    def arrays(self, lagging: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
+        """Return what `restore` needs to go on identically, where the keys of `lagging` slots moved since their put."""
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on from what `arrays` returned."""
@@ -133,7 +137,7 @@ class Memory:
         self._drift = np.zeros(slots, np.float32)
         wanted, room = self._room_for(1)
         self._fleeting = wanted, room, Recall(*(array[0] for array in room))
-        self._search = self._make_search(seed)
+        self._seed = seed
 
     def __len__(self) -> int:
         return int(self.sizes.sum())
@@ -254,15 +258,13 @@ class Memory:
     def move(
         self, slots: NDArray[np.int64], keys: NDArray[np.float32], returns: NDArray[np.float64], tolerance: float = 0.0
     ) -> None:
-        """Move stored keys and returns to new places, as a gradient step does.
+        """Move stored keys and returns a little, as a gradient step does.
 
-        An approximate search may go on looking for a key up to `tolerance` from where it is now; distances are always
-        exact.
+        The search may go on looking for a key up to `tolerance` from where it is now; distances are always exact.
         """
         if not (np.isfinite(keys).all() and np.isfinite(returns).all()):
             raise NotFiniteError("A key or return to move to is NaN or infinite; the memory was left as it was.")
         astray = np.empty(len(slots), np.int64)
-        tolerance = tolerance if self._is_approximate else 0.0
         count = moves.move(slots, keys, returns, tolerance, self.keys, self.returns, self._drift, astray)
         self._search.put(astray[:count])
 
@@ -279,18 +281,15 @@ class Memory:
             "last_used": self._last_used[used],
             "drift": self._drift[used],
         }
-        return own | {f"search.{name}": array for name, array in self._search.arrays().items()}
+        lagging = np.flatnonzero(self._drift)
+        return own | {f"search.{name}": array for name, array in self._search.arrays(lagging).items()}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Become the memory whose `arrays` these are; actions, capacity and key size must be the same."""
-        sizes = arrays["sizes"]
-        if sizes.shape != self.sizes.shape or sizes.min() < 0 or sizes.max() > self.settings.capacity:
-            raise MemecError("The saved memory does not fit: it has other actions or a larger capacity.")
-        self.sizes[:] = sizes
+        check_memory(arrays, self.actions, self.settings.capacity, self._tables())
+        self.sizes[:] = arrays["sizes"]
         used = self.used()
         for name, table in self._tables().items():
-            if arrays[name].shape != (len(used), *table.shape[1:]):
-                raise MemecError(f"The saved memory does not fit: {name} has the shape {arrays[name].shape}.")
             table[used] = arrays[name]
         self._clock = int(arrays["clock"][0])
         self._places[:] = 0
@@ -370,15 +369,19 @@ class Memory:
         large = self.key_size > LONGEST_KEY_FOR_EXACT and len(self.keys) > MOST_SLOTS_FOR_EXACT
         return self.settings.search == "approximate" or (self.settings.search == "auto" and large)
 
-    def _make_search(self, seed: int) -> Search:
+    @cached_property
+    def _search(self) -> Search:
+        """Made when first needed: its books take room at once, which a file that is no memory's must not claim."""
         if self._is_approximate:
             from memec.memory.approximate import Approximate
 
             target = self.settings.target_recall
-            return Approximate(self.keys, self.actions, self.settings.neighbours, seed=seed, target_recall=target)
+            return Approximate(self.keys, self.actions, self.settings.neighbours, seed=self._seed, target_recall=target)
         from memec.memory.exact import Exact
+        from memec.memory.following import Following
 
-        return Exact(self.keys, self.actions, self.settings.neighbours, seed=seed)
+        kind = Following if self._replace_known_keys else Exact
+        return kind(self.keys, self.actions, self.settings.neighbours, seed=self._seed)
 
 
 def refuse_if_too_large(needed: int, what: str, setting: str) -> None:

@@ -20,11 +20,12 @@ def move(
     count = 0
     for i in range(len(slots)):
         slot = slots[i]
-        squared = 0.0
-        for dimension in range(keys.shape[1]):
-            difference = np.float64(keys[i, dimension]) - table_keys[slot, dimension]
+        key, stored = keys[i], table_keys[slot]
+        squared = np.float32(0.0)
+        for dimension in range(len(key)):
+            difference = key[dimension] - stored[dimension]
             squared += difference * difference
-            table_keys[slot, dimension] = keys[i, dimension]
+            stored[dimension] = key[dimension]
         table_returns[slot] = returns[i]
         drift[slot] += np.sqrt(squared)
         if drift[slot] > tolerance:

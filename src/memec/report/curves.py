@@ -1,9 +1,11 @@
 """Learning curves as pictures."""
 
-import csv
 from pathlib import Path
 
 from memec.errors import MemecError
+from memec.report.rows import read_rows
+from memec.train.files import whole_file
+from memec.train.run_folder import saying_where
 
 
 def draw_run(folder: Path) -> Path:
@@ -28,7 +30,8 @@ def draw_run(folder: Path) -> Path:
     axes.set(xlabel="steps", ylabel="greedy score (mean and spread of the episodes)", title=folder.name)
     axes.grid(alpha=0.3)
     picture = folder / "curve.png"
-    figure.savefig(picture, dpi=120)
+    with saying_where(folder), whole_file(picture) as temporary:  # which replaces a link rather than follow it
+        figure.savefig(temporary, dpi=120, format="png")
     pyplot.close(figure)
     return picture
 
@@ -38,11 +41,4 @@ def read_evaluations(folder: Path) -> list[dict[str, float]]:
     file = folder / "evaluations.csv"
     if not file.is_file():
         raise MemecError(f"{folder} is no run folder: it has no evaluations.csv.")
-    rows = []
-    with file.open(newline="") as lines:
-        for row in csv.DictReader(lines):
-            try:
-                rows.append({name: float(value) for name, value in row.items()})
-            except (TypeError, ValueError):
-                continue
-    return rows
+    return read_rows(file)

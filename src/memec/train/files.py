@@ -2,10 +2,10 @@
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import blake2b
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +24,36 @@ TYPES = {
         np.int64: "I64", np.uint64: "U64", np.float32: "F32", np.float64: "F64",
     }.items()
 }  # fmt: skip
+UNREADABLE = (
+    SafetensorError, OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError,
+    MemoryError,
+)  # fmt: skip
+"""What reading a file that anybody may have written can raise."""
 LARGEST_HEADER = 4_000_000
 MOST_ARRAYS = 1_000
+SYNCED_AT_ONCE = 32_000_000
+"""Bytes after which the disk is waited for: while it takes in more at once, others that write may have to wait."""
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give the name of a temporary file that becomes `path` if, and only if, all of it was written."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary.open("x").close()
     try:
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
         _sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_torn(folder: Path) -> None:
+    """Remove what a process left that was killed while it wrote; only for who has the folder to himself."""
+    for torn in folder.glob(f".*.{'[0-9a-f]' * 8}"):
+        torn.unlink(missing_ok=True)
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -57,7 +68,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text())
     except FileNotFoundError:
         raise MemecError(f"There is no file {path}.") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise MemecError(f"{path} cannot be read: {_one_line(error)}.") from None
     if not isinstance(content, dict):
         raise MemecError(f"{path} cannot be read: it holds no JSON object.")
@@ -69,7 +80,7 @@ def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> str:
 
     Written here rather than by the library, which copies every array on the way: a memory may take half a machine's.
     """
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     order = sorted(contiguous, key=lambda name: (-contiguous[name].itemsize, name))  # keeps every array aligned
     text = json.dumps(about)
     digest = _digest({name: contiguous[name] for name in order}, text)
@@ -85,36 +96,64 @@ def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> str:
         file.write(len(head).to_bytes(8, "little"))
         file.write(head)
         for name in order:
-            file.write(_bytes_of(contiguous[name]))
+            content = _bytes_of(contiguous[name])
+            for start in range(0, len(content), SYNCED_AT_ONCE):
+                file.write(content[start : start + SYNCED_AT_ONCE])
+                if len(content) > SYNCED_AT_ONCE:
+                    os.fsync(file.fileno())
     return digest
 
 
-def read_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
-    """Read what `write_arrays` wrote, or say in one sentence why that cannot be: never more than the file holds."""
+def read_arrays(path: Path, digest: str | None = None) -> tuple[Arrays, dict[str, Any]]:
+    """Read what `write_arrays` wrote, or say in one sentence why that cannot be: never more than the file holds.
+
+    With a digest, it must be the very file that had it.
+    """
+    with _opened(path) as file:
+        text, about, said = _metadata(file, path)
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (no mapping)
+        order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
+        found = _digest({name: arrays[name] for name in order}, text)
+    if found != said:
+        raise MemecError(f"{path} is damaged: its content does not fit its checksum.")
+    if digest not in (None, found):
+        raise MemecError(f"{path} is another file than it was.")
+    return arrays, about
+
+
+def read_outline(path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """Read the JSON object about the arrays in a file and their shapes, unchecked, without the arrays."""
+    with _opened(path) as file:
+        _, about, _ = _metadata(file, path)
+        return about, {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a safetensors file that anybody may have written; what cannot be read is an error in one sentence."""
     if not path.is_file():
         raise MemecError(f"There is no file {path}.")
     try:
-        with path.open("rb") as raw:
+        with path.open("rb") as raw:  # looked at before the library, which would take in any header
             head = int.from_bytes(raw.read(8), "little")
         if head > LARGEST_HEADER:
             raise MemecError(f"{path} cannot be read: its header claims {head:,} bytes.")
         with safe_open(path, framework="numpy") as file:
-            about_itself = file.metadata() or {}
-            names = list(file.keys())
-            if len(names) > MOST_ARRAYS:
-                raise MemecError(f"{path} cannot be read: it claims {len(names):,} arrays.")
-            text = about_itself.get("about", "null")
-            about = json.loads(text)
-            arrays = {name: file.get_tensor(name) for name in names}
-            order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
-            whole = _digest({name: arrays[name] for name in order}, text) == about_itself.get("digest")
-    except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            yield file
+    except UNREADABLE as error:
         raise MemecError(f"{path} cannot be read: {_one_line(error)}.") from None
+
+
+def _metadata(file: Any, path: Path) -> tuple[str, dict[str, Any], str | None]:
+    """Return the text about the arrays, what it says, and the digest that all should have."""
+    if len(file.keys()) > MOST_ARRAYS:
+        raise MemecError(f"{path} cannot be read: it claims {len(file.keys()):,} arrays.")
+    metadata = file.metadata() or {}
+    text = metadata.get("about", "null")
+    about = json.loads(text)
     if not isinstance(about, dict):
         raise MemecError(f"{path} was not written by memec.")
-    if not whole:
-        raise MemecError(f"{path} is damaged: its content does not fit its checksum.")
-    return arrays, about
+    return text, about, metadata.get("digest")
 
 
 def part_of(arrays: Arrays, prefix: str) -> Arrays:
@@ -127,7 +166,7 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 
 
 def _digest(arrays: Arrays, about: str) -> str:
-    digest = blake2b(about.encode(), digest_size=16)
+    digest = sha256(about.encode())
     for name, array in arrays.items():
         digest.update(f"\0{name}\0{array.dtype}\0{array.shape}\0".encode())
         digest.update(_bytes_of(np.ascontiguousarray(array)))
@@ -148,9 +187,3 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -31,6 +31,15 @@ class TrainingSettings(Settings):
     """Where an evaluation episode is cut off, should the environment never end it."""
 
 
+class Position(Settings):
+    """Where a loop stands, as a checkpoint says it."""
+
+    step: NonNegativeInt
+    evaluated: NonNegativeInt
+    games: NonNegativeInt
+    score: float
+
+
 class Loop:
     """Lets an agent live in a world; it can be left, saved and taken up again at any step."""
 
@@ -99,21 +108,27 @@ class Loop:
 
     def snapshot(self) -> tuple[Arrays, dict[str, Any]]:
         """Return where the loop stands: what `restore` needs to go on as if it had never stopped."""
-        about = {"step": self.step, "evaluated": self._evaluated, "games": self._games, "score": self._score}
+        position = Position(step=self.step, evaluated=self._evaluated, games=self._games, score=self._score)
+        about = position.model_dump(mode="json")
         if self._observation is None:
             return {}, about
-        return {"observation": self._observation, "actions": np.array(self._actions, np.int64)}, about
+        return {"observation": self._observation.copy(), "actions": np.array(self._actions, np.int64)}, about
 
     def restore(self, arrays: Arrays, about: dict[str, Any]) -> None:
         """Go on from a snapshot: the game under way is played again from its seed, up to the last action.
 
         An environment that does not repeat itself cannot go on from the middle of a game: that game is given up.
         """
-        self.step, self._evaluated, self._games = int(about["step"]), int(about["evaluated"]), int(about["games"])
+        position = Position.read(about)
+        self.step, self._evaluated, self._games = position.step, position.evaluated, position.games
+        self._observation = None
         if "observation" not in arrays:
             return
+        actions = arrays["actions"].tolist()
+        if not all(isinstance(action, int) and 0 <= action < self._world.actions for action in actions):
+            raise MemecError(f"The saved game does not fit: {self._world.id} has no such actions.")
         observation = self._reset(new_game=True)
-        for action in arrays["actions"].tolist():
+        for action in actions:
             observation, reward, terminated, truncated = self._world.step(action)
             self._score += reward
             self._actions.append(action)
@@ -122,7 +137,7 @@ class Loop:
             if terminated:
                 observation = self._reset(new_game=False)
         self._observation = observation
-        if not (np.array_equal(observation, arrays["observation"]) and len(self._actions) == len(arrays["actions"])):
+        if not (np.array_equal(observation, arrays["observation"]) and len(self._actions) == len(actions)):
             warnings.warn(
                 f"{self._world.id} did not repeat the game under way, which is given up for a new one.",
                 stacklevel=2,

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from memec.train.events import Episode, Evaluation, Event
 
 LINE_SECONDS = 10.0
+STARTING = "starting (the first run compiles for some seconds)"
 
 
 def show_progress(events: Iterable[Event], steps: int, start: int = 0) -> Generator[Event]:
@@ -61,7 +62,7 @@ def _bar(events: Iterable[Event], steps: int, start: int, console: Console) -> G
     ]
     status = _Status(start)
     with Progress(*columns, console=console, speed_estimate_period=60) as progress:
-        task = progress.add_task("", total=steps, completed=start, status="")
+        task = progress.add_task("", total=steps, completed=start, status=STARTING)
         for event in events:
             status.take(event)
             progress.update(task, completed=event.step, status=status.text())
@@ -71,6 +72,7 @@ def _bar(events: Iterable[Event], steps: int, start: int, console: Console) -> G
 
 def _lines(events: Iterable[Event], steps: int, start: int) -> Generator[Event]:
     status = _Status(start)
+    print(f"{start:,}/{steps:,} steps  {STARTING}", file=sys.stderr, flush=True)
     next_line = time.perf_counter() + LINE_SECONDS
     for event in events:
         status.take(event)

@@ -1,14 +1,18 @@
 """Recording a run in its folder, so that nothing of it is lost."""
 
 import time
+import warnings
 from collections.abc import Generator, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from memec.errors import EnvironmentFailedError, MemecError
-from memec.train.checkpoint import CheckpointSettings
+from memec.train.background import Background
+from memec.train.checkpoint import Checkpoint, CheckpointSettings
 from memec.train.events import Event, Tick
-from memec.train.files import Arrays
+from memec.train.files import Arrays, part_of
+from memec.train.journal import Experience, refuse_gaps
 from memec.train.run_folder import RunFolder, saying_where
 from memec.train.stopping import StopRequest
 
@@ -21,10 +25,13 @@ class Recorded(Protocol):
         """How many steps the agent has learned from."""
 
     def snapshot(self) -> tuple[Arrays, dict[str, Any]]:
-        """Return everything needed to go on exactly, the episode under way included."""
+        """Return everything needed to go on exactly, the episode under way included, in arrays of its own."""
 
     def restore_snapshot(self, arrays: Arrays, about: dict[str, Any], source: Path) -> None:
         """Go on from a snapshot."""
+
+    def experience(self) -> Experience | None:
+        """Return what is too large for a snapshot."""
 
     def give_up_episode(self) -> None:
         """Drop the episode under way, so that what was learned before it can be saved."""
@@ -37,72 +44,135 @@ class Recording:
         self._folder = folder
         self._agent = agent
         self._settings = settings
-        self._run = folder.record()["id"]
+        self._background = Background()
         self._saved_at = -1
+        record = folder.record()
+        self._run: str = record["id"]
+        self._decided_by = _what_decides(record["settings"])
 
-    def take_up(self) -> None:
-        """Bring the agent to the newest checkpoint and the files back to that moment.
+    def take_up(self, steps: int) -> None:
+        """Bring the agent to the newest checkpoint and the files back to that moment, to go on to so many steps in all.
 
         A run that ended before its first checkpoint begins anew.
         """
-        if not self._folder.checkpoints.files():
+        self._folder.remove_torn()
+        if self._folder.checkpoints.files():
+            self._go_back()
+        else:
+            warnings.warn(f"{self._folder.path} has no checkpoint yet: the run begins anew.", stacklevel=2)
             self._folder.start_files()
-            self._folder.update(status="running", reason=None)
-            return
-        arrays, about, file = self._folder.checkpoints.newest()
-        if about.get("run") != self._run:
-            raise MemecError(f"{file} belongs to another run than {self._folder.path / 'run.json'}.")
-        self._agent.restore_snapshot(arrays, about, file)
-        try:
-            self._folder.rewind(about["files"])
-        except (KeyError, ValueError, TypeError) as error:
-            raise MemecError(f"{file} cannot be read: {type(error).__name__} {error}.") from None
-        self._folder.update(status="running", reason=None)
+        settings = self._folder.record()["settings"]
+        settings |= {"training": settings.get("training", {}) | {"steps": steps}}
+        self._folder.update(status="running", reason=None, settings=settings)
 
-    def follow(self, events: Iterable[Event], until: int) -> Generator[Event]:
+    def follow(self, events: Iterable[Event]) -> Generator[Event]:
         """Pass the events on and record them, until they end or a signal asks to stop."""
         next_save = time.monotonic() + self._settings.every_seconds
         with StopRequest() as stop:
             try:
+                if self._agent.steps and not self._folder.checkpoints.files():
+                    self.save()  # what was learned before this run cannot be learned again from its settings
                 for event in events:
                     self._folder.add(event)
+                    self._background.check()
                     if isinstance(event, Tick) and self._due(event, next_save):
                         self.save()
                         next_save = time.monotonic() + self._settings.every_seconds
                     yield event
                     if stop.signal is not None:
                         break
-                self.save()
+                self._save_at_last()
             except GeneratorExit:
-                self.save()
-                self._end(until, "stopped by its caller")
+                self._save_at_last()
+                self._folder.end("interrupted", "stopped by its caller")
+                raise
+            except KeyboardInterrupt:
+                with suppress(MemecError):
+                    self._folder.end("interrupted", "told twice to stop")
                 raise
             except EnvironmentFailedError as error:
                 self._agent.give_up_episode()
-                self.save()
+                self._save_at_last()
                 self._folder.end("failed", str(error))
                 raise
             except Exception as error:
-                self._folder.end("failed", str(error) or type(error).__name__)
+                with suppress(MemecError):  # where even this cannot be written, what came first matters more
+                    self._folder.end("failed", str(error) or type(error).__name__)
                 raise
-        self._end(until, f"signal {stop.signal}")
-
-    def save(self) -> None:
-        """Write a checkpoint."""
-        arrays, about = self._agent.snapshot()
-        with saying_where(self._folder.path):
-            about |= {"run": self._run, "files": self._folder.positions()}
-            self._folder.checkpoints.write(self._agent.steps, arrays, about)
-        self._saved_at = self._agent.steps
-
-    def _end(self, until: int, reason: str) -> None:
-        if self._agent.steps >= until:
+        if stop.signal is None:
             self._folder.end("finished")
         else:
-            self._folder.end("interrupted", reason)
+            self._folder.end("interrupted", f"signal {stop.signal}")
+
+    def save(self) -> None:
+        """Take down a checkpoint and write it beside the training."""
+        self._background.finish()
+        step = self._agent.steps
+        arrays, about = self._agent.snapshot()
+        experience = self._agent.experience()
+        new_rows = None
+        if experience is not None:
+            arrays |= {f"experience.{name}": array for name, array in experience.position().items()}
+            new_rows = self._folder.checkpoints.new_rows(experience.journals())
+        about |= {"run": self._run, "decided_by": self._decided_by, "files": self._folder.positions()}
+
+        def write() -> None:
+            with saying_where(self._folder.path):
+                self._folder.sync()
+                self._folder.checkpoints.write(step, arrays, about, new_rows)
+
+        self._background.start(write)
+        self._saved_at = step
+
+    def wait(self) -> None:
+        """Return once the last checkpoint is safely on the disk."""
+        self._background.finish()
+
+    def _save_at_last(self) -> None:
+        self.save()
+        self.wait()
+
+    def _go_back(self) -> None:
+        checkpoint = self._folder.checkpoints.newest(self._run)
+        _, about, file = checkpoint
+        if about.get("decided_by") != self._decided_by:
+            raise MemecError(f"{self._folder.path / 'run.json'} has other settings than {file} was written with.")
+        self._restore(checkpoint)
+        try:
+            self._folder.rewind(about["files"])
+        except (KeyError, ValueError, TypeError) as error:
+            raise MemecError(f"{file} cannot be read: {type(error).__name__} {error}.") from None
+        with saying_where(self._folder.path):
+            self._folder.checkpoints.go_on_from(checkpoint)
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        self._agent.restore_snapshot(*checkpoint)
+        experience = self._agent.experience()
+        if experience is None:
+            return
+        journals = experience.journals()
+        segments = []
+        for segment, rows in self._folder.checkpoints.rows_of(checkpoint):
+            if segment.journal not in journals:
+                raise MemecError(f"{checkpoint.file} cannot be read: {segment.journal!r} is no journal of this agent.")
+            journals[segment.journal].restore(segment.start, rows)
+            segments.append(segment)
+        try:
+            experience.resume(part_of(checkpoint.arrays, "experience."))
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise MemecError(f"{checkpoint.file} cannot be read: {type(error).__name__} {error}.") from None
+        for name, journal in experience.journals().items():
+            refuse_gaps(segments, name, journal)
 
     def _due(self, tick: Tick, next_save: float) -> bool:
         every_steps, every_seconds = self._settings.every_steps, self._settings.every_seconds
         if every_steps and tick.step % every_steps == 0 and tick.step != self._saved_at:
             return True
         return every_seconds > 0 and time.monotonic() >= next_save
+
+
+def _what_decides(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that a run cannot change on its way: all but how long it is and how often it is saved."""
+    training = settings.get("training")
+    rest = {name: value for name, value in training.items() if name != "steps"} if isinstance(training, dict) else None
+    return {name: value for name, value in settings.items() if name != "checkpoint"} | {"training": rest}

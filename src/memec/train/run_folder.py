@@ -1,13 +1,14 @@
 """The run folder: what an experiment leaves behind, and what every other command reads."""
 
 import csv
+import json
 import os
 import platform
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from hashlib import blake2b
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from typing import Any, Literal
 from memec.errors import MemecError
 from memec.train.checkpoint import Checkpoints
 from memec.train.events import Episode, Evaluation, Event
-from memec.train.files import read_json, write_json
+from memec.train.files import read_json, remove_torn, write_json
 
 FORMAT = 1
 Status = Literal["running", "finished", "interrupted", "failed"]
@@ -33,14 +34,12 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path, settings: dict[str, Any], **about: Any) -> "RunFolder":
         """Begin a new run; a folder that holds one already is left alone."""
-        there = [name for name in ("run.json", *COLUMNS) if (path / name).exists()]
-        if there:
-            raise MemecError(
-                f"{path} holds a run already: go on with it by --resume {path}, or choose another folder with --out."
-            )
         folder = cls(path)
+        folder._refuse_if_used()
         with saying_where(path):
             path.mkdir(parents=True, exist_ok=True)
+        with folder.only_writer():
+            folder._refuse_if_used()  # by a process that was quicker
             record = {
                 "format": FORMAT,
                 "id": uuid.uuid4().hex,
@@ -51,7 +50,8 @@ class RunFolder:
                 "settings": settings,
                 "versions": {"python": platform.python_version()} | {name: version(name) for name in VERSIONS_OF},
             }
-            write_json(path / "run.json", record)
+            with saying_where(path):
+                write_json(path / "run.json", record | {"digest": _digest_of(record)})
             folder.start_files()
         return folder
 
@@ -60,22 +60,27 @@ class RunFolder:
         """Open a run that is there."""
         if not (path / "run.json").is_file():
             raise MemecError(f"{path} is no run folder: it has no run.json.")
-        return cls(path)
+        folder = cls(path)
+        folder._refuse_links()
+        return folder
 
     def record(self) -> dict[str, Any]:
         """Return what run.json says."""
         record = read_json(self.path / "run.json")
         kind = record.get("format")
-        if isinstance(kind, int) and kind > FORMAT:
+        if isinstance(kind, int) and not isinstance(kind, bool) and kind > FORMAT:
             raise MemecError(f"{self.path} was written by a newer memec (format {kind}); this one reads {FORMAT}.")
         if kind != FORMAT or not isinstance(record.get("settings"), dict) or not isinstance(record.get("id"), str):
             raise MemecError(f"{self.path / 'run.json'} is not a record this version of memec can read.")
+        if record.get("digest", _digest_of(record)) != _digest_of(record):
+            raise MemecError(f"{self.path / 'run.json'} has other settings than memec wrote: put it back to go on.")
         return record
 
     def update(self, **changes: Any) -> None:
         """Write changes into run.json."""
         with saying_where(self.path):
-            write_json(self.path / "run.json", self.record() | changes)
+            record = self.record() | changes
+            write_json(self.path / "run.json", record | {"digest": _digest_of(record)})
 
     def end(self, status: Status, reason: str | None = None) -> None:
         """Write down how the run ended."""
@@ -96,19 +101,31 @@ class RunFolder:
                     csv.writer(file, lineterminator="\n").writerow(columns)
 
     def positions(self) -> dict[str, list[Any]]:
-        """Return how long each CSV file is and the digest of its content, once that is safely on the disk."""
+        """Return how long each CSV file is and the digest of its content."""
         positions: dict[str, list[Any]] = {}
+        with saying_where(self.path):
+            for name in COLUMNS:
+                content = (self.path / name).read_bytes()
+                positions[name] = [len(content), _digest(content)]
+        return positions
+
+    def sync(self) -> None:
+        """Return once the CSV files are safely on the disk."""
         for name in COLUMNS:
             with (self.path / name).open("rb") as file:
                 os.fsync(file.fileno())
-                content = file.read()
-            positions[name] = [len(content), _digest(content)]
-        return positions
+
+    def remove_torn(self) -> None:
+        """Remove what a process left that was killed while it wrote."""
+        with saying_where(self.path):
+            remove_torn(self.path)
 
     def rewind(self, positions: dict[str, list[Any]]) -> None:
         """Cut each CSV file back to where it was, if what is there is what was there."""
         for name in COLUMNS:
             length, digest = positions[name]
+            if not isinstance(length, int) or length < 0:
+                raise ValueError(f"{length!r} is no length")
             file = self.path / name
             content = file.read_bytes() if file.is_file() else b""
             if _digest(content[:length]) != digest:
@@ -126,13 +143,27 @@ class RunFolder:
             yield
             return
         with saying_where(self.path):
-            lock = (self.path / ".lock").open("w")
+            lock = (self.path / ".lock").open("a")
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise MemecError(f"Another process is working on {self.path}: let it finish or stop it.") from None
             yield
+
+    def _refuse_if_used(self) -> None:
+        if any((self.path / name).exists() for name in ("run.json", *COLUMNS)):
+            raise MemecError(
+                f"{self.path} holds a run already: go on with it by --resume {self.path}, "
+                "or choose another folder with --out."
+            )
+        self._refuse_links()
+
+    def _refuse_links(self) -> None:
+        """A folder from somebody else must not make this process write outside of it."""
+        for name in ("run.json", ".lock", "checkpoint", *COLUMNS):
+            if (self.path / name).is_symlink():
+                raise MemecError(f"{self.path / name} is a link to another place: put what it points to in its place.")
 
     def _append(self, name: str, row: Episode | Evaluation) -> None:
         with saying_where(self.path), (self.path / name).open("a", newline="") as file:
@@ -148,8 +179,13 @@ def saying_where(path: Path) -> Iterator[None]:
         raise MemecError(f"The run folder {path} cannot be written: {error.strerror or error}.") from None
 
 
+def _digest_of(record: dict[str, Any]) -> str:
+    """Return the digest of what in run.json decides how the run goes on."""
+    return _digest(json.dumps([record["format"], record["id"], record["settings"]], sort_keys=True).encode())
+
+
 def _digest(content: bytes) -> str:
-    return blake2b(content, digest_size=16).hexdigest()
+    return sha256(content).hexdigest()
 
 
 def _now() -> str:

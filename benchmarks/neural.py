@@ -1,0 +1,172 @@
+"""What NEC and D3QN cost: a training step against the bare torch work in it, the share of search, and memory."""
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.measure import Row, at_least, at_most, median_ratio, progress, seconds
+from benchmarks.steps import environment_alone
+from memec.agents import D3QN, NEC
+from memec.agents.neural import NeuralAgent
+from memec.experiments.presets import settings_for
+
+STEPS = 2_000
+# The paper's own code with NEC on Acrobot, and that environment alone, both in microseconds on one machine.
+PAPER_ACROBOT_STEP, PAPER_ACROBOT_ENVIRONMENT = 1e6 / 175, 53.0
+
+
+def agent_for(kind: type[NeuralAgent], env: str, **changes: Any) -> NeuralAgent:
+    frames = env.startswith("ALE")
+    settings = settings_for(
+        env, "frames" if frames else "vector", agent=kind.name, preset="paper", changes={"agent": changes}
+    )
+    return kind.from_settings(env, settings.agent, seed=0)
+
+
+def bare_torch(kind: type[NeuralAgent], steps: int) -> Callable[[], None]:
+    """One forward pass a step, and every fourth step forward, backward and an optimiser's step for a batch of 32."""
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(1)
+    sizes = (4, 64, 64) if kind is NEC else (4, 64, 64, 3)
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    module = nn.Sequential(*layers[:-1])
+    optimiser = torch.optim.RMSprop(module.parameters(), lr=1e-5)
+    single, batch = torch.zeros(1, 4), torch.zeros(32, 4)
+
+    def work() -> None:
+        for step in range(steps):
+            with torch.inference_mode():
+                module(single)
+            if step % 4 == 0:
+                optimiser.zero_grad()
+                module(batch).square().mean().backward()
+                optimiser.step()
+
+    return work
+
+
+def step_against_torch(kind: type[NeuralAgent], target: float) -> Row:
+    progress(f"training step of {kind.name} in CartPole")
+    agent = agent_for(kind, "CartPole-v1")
+    agent.learn(25_000)  # NEC's tables are full then
+    torch_alone, environment = bare_torch(kind, STEPS), environment_alone("CartPole-v1", STEPS)
+    torch_alone()
+    pairs = []
+    for _ in range(7):
+        mine, world, theirs = (
+            seconds(lambda: agent.learn(STEPS)),
+            seconds(environment),
+            seconds(torch_alone),
+        )
+        pairs.append(((mine - world) / theirs, mine, world, theirs))
+    ratio, mine, world, theirs = np.median(pairs, axis=0).tolist()
+    scale = 1e6 / STEPS
+    note = f"{mine * scale:.0f} us a step with {world * scale:.0f} us environment, bare torch {theirs * scale:.0f} us"
+    return at_most(f"{kind.name}, CartPole: training step without environment / bare torch work", ratio, target, note)
+
+
+def acrobot_against_the_paper() -> Row:
+    progress("training step of nec in Acrobot")
+    agent = agent_for(NEC, "Acrobot-v1")
+    agent.learn(40_000)
+    ratio, mine, alone = median_ratio(lambda: agent.learn(STEPS), environment_alone("Acrobot-v1", STEPS))
+    speed_up = PAPER_ACROBOT_STEP / PAPER_ACROBOT_ENVIRONMENT / ratio
+    scale = 1e6 / STEPS
+    note = f"{mine * scale:.0f} us a step, {alone * scale:.0f} us the environment"
+    return at_least("nec, Acrobot: times as fast as the paper's code, in units of the environment", speed_up, 8.0, note)
+
+
+def share_of_search(steps: int = 400) -> Row:
+    """Of a Pong run with full tables and training on, how much of the time is spent in searching them."""
+    progress("share of search of nec in Pong, dictionary full")
+    agent = agent_for(NEC, "ALE/Pong-v5", train_start_steps=6_000)
+    assert isinstance(agent, NEC)
+    agent.learn(6_000)
+    for key in fill_dictionary(agent):  # in the order of play, so that the search finds its pace
+        agent.memory.recall(key)
+    search = agent.memory._search
+    nearest, spent = search.nearest, 0.0
+
+    def timed(*given: Any) -> None:
+        nonlocal spent
+        started = time.perf_counter()
+        nearest(*given)
+        spent += time.perf_counter() - started
+
+    agent.learn(50)
+    search.nearest = timed  # type: ignore[method-assign]
+    total = seconds(lambda: agent.learn(steps))
+    note = f"{total / steps * 1e3:.1f} ms a step, {spent / steps * 1e3:.2f} ms search"
+    note += f", recall {agent.memory.recall_estimate:.3f}"
+    return at_most("nec, Pong: share of search, 100,000 entries per action", spent / total, 0.15, note)
+
+
+def fill_dictionary(agent: NEC) -> NDArray[np.float32]:
+    """Fill every table: each key is one that was seen, plus how another changed in a step, as if both happened.
+
+    Returns the keys that were seen.
+    """
+    random = np.random.default_rng(0)
+    seen = agent.replay._observations
+    starts = range(seen.first, seen.end - 500, 500)
+    played = np.concatenate([agent.embed(seen.take(np.arange(start, start + 500))) for start in starts])
+    changes = np.diff(played, axis=0)
+    capacity = agent.memory.settings.capacity
+    for action in range(agent.memory.actions):
+        for start in range(0, capacity, 10_000):
+            count = min(10_000, capacity - start)
+            keys = played[random.integers(0, len(played), count)] + changes[random.integers(0, len(changes), count)]
+            ids = random.integers(1, 2**63, (count, 2)).astype(np.uint64)
+            agent._dictionary.write(np.full(count, action), keys, random.normal(size=count), ids, np.zeros(count, int))
+    return played
+
+
+def gigabytes(kind: str) -> float:
+    """Return the most memory that a process of its own took."""
+    command = [sys.executable, "-c", f"from benchmarks.neural import take_memory; take_memory({kind!r})"]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def take_memory(kind: str) -> None:
+    """Fill what an Atari run fills, and print the gigabytes that this process took."""
+    if kind == "d3qn":
+        agent = agent_for(D3QN, "ALE/MsPacman-v5", train_start_steps=0)
+        assert isinstance(agent, D3QN)
+        agent.learn(60)
+        stack = np.ones((4, 84, 84), np.uint8)
+        for number in range(1_000_000):
+            stack[:-1] = stack[1:]
+            stack[-1] = number % 251 + 1
+            agent.replay.begin(stack.copy(), 0)
+    else:
+        agent = agent_for(NEC, "ALE/MsPacman-v5", train_start_steps=6_000)
+        assert isinstance(agent, NEC)
+        agent.learn(6_000)
+        fill_dictionary(agent)
+        stack = np.ones((4, 84, 84), np.uint8)
+        for number in range(100_000):
+            stack[:-1] = stack[1:]
+            stack[-1] = number % 251 + 1
+            agent.replay.append(stack.copy(), 0, 0.0)
+        agent.learn(100)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+
+
+def rows() -> list[Row]:
+    found = [step_against_torch(NEC, 4.0), step_against_torch(D3QN, 1.5), acrobot_against_the_paper()]
+    found.append(share_of_search())
+    for kind, limit in (("d3qn", 8.0), ("nec", 3.0)):
+        progress(f"memory of {kind} in Ms. Pac-Man")
+        found.append(at_most(f"{kind}, Ms. Pac-Man with full replay and memory, GB", gigabytes(kind), limit))
+    return found

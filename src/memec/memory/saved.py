@@ -1,0 +1,135 @@
+"""What a saved memory must be like before compiled code, which checks nothing, may work on it.
+
+A file may come from anybody: an index out of range in it would read and write anywhere in the process.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memec.errors import MemecError
+from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE, SIZE
+
+Arrays = Mapping[str, NDArray[Any]]
+Form = tuple[type[np.generic], tuple[int, ...]]
+LARGEST_CLOCK = 2**62
+
+
+def check_arrays(arrays: Arrays, forms: Mapping[str, Form]) -> None:
+    """Raise an error unless each of these arrays is there, of this type and shape, and finite."""
+    for name, (kind, shape) in forms.items():
+        if name not in arrays:
+            raise MemecError(f"The saved agent does not fit: it has no {name}.")
+        array = arrays[name]
+        if array.dtype != kind or array.shape != shape:
+            raise MemecError(
+                f"The saved agent does not fit: {name} is {array.dtype} of shape {array.shape} instead of "
+                f"{np.dtype(kind)} of shape {shape}."
+            )
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise MemecError(f"The saved agent does not fit: {name} holds NaN or infinity.")
+
+
+def check_memory(arrays: Arrays, actions: int, capacity: int, tables: Mapping[str, NDArray[Any]]) -> None:
+    """Raise an error unless these arrays are those of a memory with such tables."""
+    check_arrays(arrays, {"sizes": (np.int64, (actions,)), "clock": (np.int64, (1,))})
+    sizes, clock = arrays["sizes"], int(arrays["clock"][0])
+    if sizes.min() < 0 or sizes.max() > capacity:
+        raise MemecError("The saved memory does not fit: it has a larger capacity.")
+    check_arrays(arrays, {name: (table.dtype.type, (sizes.sum(), *table.shape[1:])) for name, table in tables.items()})
+    _refuse(not 0 < clock < LARGEST_CLOCK or arrays["last_used"].max(initial=0) >= clock, "was used in its future")
+    # The file holds a byte for every slot, so that it is at least as large as what is now made for them.
+    check_arrays(arrays, {"search.present": (np.bool_, (actions * capacity,))})
+    rows = np.arange(actions * capacity).reshape(actions, capacity) % capacity
+    _refuse(
+        (arrays["search.present"] != (rows < sizes[:, None]).reshape(-1)).any(), "is not present where it should be"
+    )
+
+
+def check_search(arrays: Arrays, candidates: tuple[int, ...], asked: tuple[int, ...], counts: int, slots: int) -> None:
+    """Raise an error unless these arrays are those of an approximate search; its indexes are checked on their own."""
+    check_arrays(
+        arrays,
+        {
+            "last_candidates": (np.int64, candidates),
+            "asked": (np.float32, asked),
+            "counts": (np.int64, (counts,)),
+            "measures": (np.float64, (2,)),
+        },
+    )
+    last = arrays["last_candidates"]
+    _refuse((last < -1).any() or (last >= slots).any(), "has candidates that do not exist")
+    _refuse((arrays["counts"] < 0).any() or (arrays["measures"] < 0).any(), "counts below zero")
+
+
+def check_index(arrays: Arrays, actions: int, slots: int, key_size: int, lanes: int, plane: int) -> None:
+    """Raise an error unless these arrays are those of an index with its books in order."""
+    clusters, groups = len(arrays["centres"]), len(arrays["group_centres"])
+    code_size = -(-key_size // plane) * plane
+    chains = actions * clusters
+    blocks = slots // lanes + chains + 1
+    check_arrays(
+        arrays,
+        {
+            "mean": (np.float32, (key_size,)),
+            "axes": (np.float32, (key_size, code_size)),
+            "centres": (np.int8, (clusters, code_size)),
+            "group_centres": (np.int8, (groups, code_size)),
+            "group_begins": (np.int32, (groups + 1,)),
+            "chains": (np.int32, (chains, 3)),
+            "members": (np.int32, (blocks, lanes + 1)),
+            "places": (np.int32, (slots, 2)),
+            "free": (np.int32, (blocks + 1,)),
+        },
+    )
+    lagging = arrays["lagging_slots"]
+    check_arrays(
+        arrays,
+        {
+            "lagging_slots": (np.int64, (len(lagging),)),
+            "lagging_codes": (np.int8, (len(lagging), code_size // plane, plane)),
+        },
+    )
+    filed = (lagging >= 0).all() and (lagging < slots).all() and (arrays["places"][lagging, CHAIN] >= 0).all()
+    _refuse(not filed, "has codes of entries that do not exist")
+    begins = arrays["group_begins"]
+    _refuse(clusters < 1 or begins[0] != 0 or begins[-1] != clusters or (np.diff(begins) < 0).any(), "has no groups")
+    _check_books(arrays["chains"], arrays["members"], arrays["places"], arrays["free"])
+
+
+def _check_books(
+    chains: NDArray[np.int32], members: NDArray[np.int32], places: NDArray[np.int32], free: NDArray[np.int32]
+) -> None:
+    """Follow all chains at once, block by block: every entry must be where its place says, every block in one chain."""
+    lanes, blocks = members.shape[1] - 1, len(members)
+    lane = np.arange(lanes)
+    used = np.zeros(blocks, np.bool_)
+    seen = np.zeros(len(places), np.bool_)
+    sizes = np.zeros(len(chains), np.int64)
+    chain = np.flatnonzero(chains[:, FIRST] >= 0)
+    block, filled = chains[chain, FIRST], chains[chain, FILLED]
+    _refuse((chains[chains[:, FIRST] < 0, 1:] != 0).any(), "has entries in empty chains")
+    while len(chain):
+        _refuse((block >= blocks).any() or used[block].any() or len(np.unique(block)) < len(block), "goes in circles")
+        _refuse((filled < 1).any() or (filled > lanes).any(), "has blocks of impossible size")
+        used[block] = True
+        row, column = np.nonzero(lane < filled[:, None])
+        slot = members[block[row], column]
+        _refuse((slot < 0).any() or (slot >= len(places)).any(), "has entries that do not exist")
+        place = block[row] * lanes + column
+        _refuse((places[slot, CHAIN] != chain[row]).any() or (places[slot, PLACE] != place).any(), "is in disorder")
+        seen[slot] = True
+        sizes[chain] += filled
+        block = members[block, NEXT]
+        chain, block = chain[block >= 0], block[block >= 0]
+        filled = np.full(len(chain), lanes)
+    _refuse((sizes != chains[:, SIZE]).any() or (seen != (places[:, CHAIN] >= 0)).any(), "has lost entries")
+    unused = np.sort(free[1 : free[0] + 1]) if 0 <= free[0] < len(free) else free
+    _refuse(not np.array_equal(unused, np.flatnonzero(~used)), "has lost blocks")
+
+
+def _refuse(wrong: bool | np.bool_, what: str) -> None:
+    if wrong:
+        raise MemecError(f"The saved memory does not fit: it {what}.")

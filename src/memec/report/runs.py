@@ -1,0 +1,238 @@
+"""Reading runs, from their folders or from results, and putting those together that differ by their seed alone."""
+
+import csv
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memec.errors import MemecError
+from memec.report.curves import read_evaluations
+from memec.train.diary import read_diary
+from memec.train.files import read_json
+from memec.train.run_folder import RunFolder
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run: what made it, and its greedy scores."""
+
+    settings: dict[str, Any]
+    preset: str
+    steps: NDArray[np.int64]
+    scores: Values
+    variant: str
+    """The strategy's name, or in the search for omega that and omega, as in mellowmax-omega7."""
+    command: str
+    versions: dict[str, str]
+    source: Path = Path()
+    """The run folder, or the folder of results."""
+    status: str = "finished"
+    seconds: Values | None = None
+    """When each evaluation was made, in seconds of training, where the run's diary says so."""
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
+        return int(self.settings["seed"])
+
+    @property
+    def subject(self) -> tuple[str, str, str]:
+        """Environment, agent and strategy."""
+        agent = self.settings["agent"]
+        return self.settings["environment"]["id"], agent["name"], agent["explore"]["name"]
+
+    @property
+    def searched(self) -> bool:
+        """Whether the run belongs to the search for omega."""
+        return self.variant != self.subject[2]
+
+
+class Found(NamedTuple):
+    """What there is in a folder."""
+
+    runs: list[Run]
+    passed_over: list[str]
+    """One line for each run that cannot be used, with its reason."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Runs that differ by their seed alone."""
+
+    environment: str
+    agent: str
+    strategy: str
+    label: str
+    """The strategy, and whatever tells it from other curves of the same strategy."""
+    budget: int
+    seeds: tuple[int, ...]
+    steps: NDArray[np.int64]
+    scores: Values
+    """One row per seed, one column per evaluation."""
+
+    @property
+    def subject(self) -> tuple[str, str, str]:
+        """Environment, agent and strategy."""
+        return self.environment, self.agent, self.strategy
+
+    def until(self, step: int) -> "Curve":
+        """Return the curve up to a step."""
+        columns = self.steps <= step
+        return Curve(
+            self.environment, self.agent, self.strategy, self.label, min(self.budget, step), self.seeds,
+            self.steps[columns], self.scores[:, columns],
+        )  # fmt: skip
+
+
+def find_runs(folder: Path, *, unfinished: bool = False) -> Found:
+    """Return every finished run below a folder, in run folders and in results; on request the unfinished ones too."""
+    if not folder.is_dir():
+        raise MemecError(f"{folder} is neither a run folder nor a folder of runs or results.")
+    runs, passed_over = [], []
+    for file in sorted(folder.rglob("run.json")):
+        try:
+            runs.append(_read_run(file.parent, unfinished=unfinished))
+        except MemecError as error:
+            passed_over.append(str(error))
+    for file in sorted(folder.rglob("runs.json")):
+        found = _read_results(file.parent)
+        runs += found.runs
+        passed_over += found.passed_over
+    return Found(runs, passed_over)
+
+
+def curves_of(runs: Iterable[Run]) -> list[Curve]:
+    """Put runs together that differ by their seed alone; other settings that differ are named in the labels."""
+    subjects: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
+    for run in runs:
+        shared = json.dumps(dict(_flat(run.settings)), sort_keys=True)
+        subjects.setdefault(run.subject, {}).setdefault(shared, []).append(run)
+    curves = []
+    for subject, variants in subjects.items():
+        contents = [json.loads(shared) for shared in variants]
+        names = sorted({name for content in contents for name in content})
+        differing = [name for name in names if len({str(content.get(name)) for content in contents}) > 1]
+        for content, members in zip(contents, variants.values(), strict=True):
+            told_apart = [f"{name.rpartition('.')[2]}={content.get(name)}" for name in differing]
+            label = " ".join([subject[2], *told_apart])
+            curves.append(_curve(subject, label, members))
+    return sorted(curves, key=lambda curve: (curve.environment, curve.agent, curve.strategy, curve.label))
+
+
+def by_subject(curves: Iterable[Curve]) -> dict[tuple[str, str, str], Curve]:
+    """Return one curve per environment, agent and strategy: the longest, and of those the one with most seeds."""
+    return {curve.subject: curve for curve in sorted(curves, key=lambda curve: (curve.budget, len(curve.seeds)))}
+
+
+def _curve(subject: tuple[str, str, str], label: str, runs: list[Run]) -> Curve:
+    by_seed = {run.seed: run for run in sorted(runs, key=lambda run: run.seed)}  # the same seed twice is one run
+    steps = np.array(sorted(set.intersection(*(set(run.steps.tolist()) for run in by_seed.values()))), np.int64)
+    scores = np.stack([run.scores[np.isin(run.steps, steps)] for run in by_seed.values()])
+    budget = int(next(iter(by_seed.values())).settings["training"]["steps"])
+    return Curve(*subject, label, budget, tuple(by_seed), steps, scores)
+
+
+def _read_run(folder: Path, *, unfinished: bool) -> Run:
+    run = RunFolder.open(folder)
+    record = run.record()
+    if record.get("status") != "finished" and not unfinished:
+        raise MemecError(f"{folder} is not finished: {record.get('status')}.")
+    rows = [row for row in read_evaluations(folder) if np.isfinite(row["step"]) and np.isfinite(row["mean_score"])]
+    if not rows:
+        raise MemecError(f"{folder} has no evaluations.")
+    return _run(
+        folder,
+        record,
+        settings=record["settings"],
+        preset=str(record.get("preset")),
+        evaluations=[(int(row["step"]), row["mean_score"]) for row in rows],
+        variant=folder.absolute().parent.name,
+        seconds=_seconds_at([int(row["step"]) for row in rows], folder),
+    )
+
+
+def _seconds_at(steps: list[int], folder: Path) -> Values | None:
+    """Return when each evaluation was made, if the diary has them all."""
+    diary = {int(entry["step"]): entry["seconds"] for entry in read_diary(folder)}
+    return np.array([diary[step] for step in steps]) if set(steps) <= set(diary) else None
+
+
+def _read_results(folder: Path) -> Found:
+    """Read the results of a part of a study; rows of runs that are not recorded in runs.json do not count."""
+    record = read_json(folder / "runs.json")
+    if record.get("format") != 1 or not isinstance(record.get("curves"), dict):
+        raise MemecError(f"{folder / 'runs.json'} is not a record this version of memec can read.")
+    rows: dict[tuple[str, str, str, str, str], list[tuple[int, float]]] = {}
+    try:
+        with (folder / "evaluations.csv").open(newline="") as lines:
+            for row in csv.DictReader(lines):
+                key = (row["preset"], row["env"], row["agent"], row["strategy"], row["seed"])
+                rows.setdefault(key, []).append((int(row["step"]), float(row["mean_score"])))
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        raise MemecError(f"{folder / 'evaluations.csv'} cannot be read: {type(error).__name__} {error}.") from None
+    runs, passed_over = [], []
+    for name, curve in record["curves"].items():
+        preset, _, variant = name.split("/")
+        settings = curve["settings"]
+        agent = settings["agent"]["name"]
+        strategy = variant.removeprefix(f"{agent}-")
+        for seed, about in curve["runs"].items():
+            evaluations = rows.get((preset, settings["environment"]["id"], agent, strategy, seed))
+            if not evaluations:
+                passed_over.append(f"{folder / name}, seed {seed}, has no evaluations.")
+                continue
+            settings_of_run = settings | {"seed": int(seed)}
+            runs.append(
+                _run(folder, about, settings=settings_of_run, preset=preset, evaluations=evaluations, variant=variant)
+            )
+    return Found(runs, passed_over)
+
+
+def _run(
+    source: Path,
+    about: dict[str, Any],
+    *,
+    settings: dict[str, Any],
+    preset: str,
+    evaluations: list[tuple[int, float]],
+    variant: str,
+    seconds: Values | None = None,
+) -> Run:
+    """Put a run together; `variant` is the name of its curve, such as mfec-mellowmax-omega7, if it has one."""
+    try:
+        agent, strategy = settings["agent"]["name"], settings["agent"]["explore"]["name"]
+        searched = variant.startswith(f"{agent}-{strategy}-omega")
+        run = Run(
+            settings=settings,
+            preset=preset,
+            steps=np.array([step for step, _ in evaluations], np.int64),
+            scores=np.array([score for _, score in evaluations], np.float64),
+            variant=variant.removeprefix(f"{agent}-") if searched else strategy,
+            command=str(about.get("command", "")),
+            versions=dict(about.get("versions") or {}),
+            source=source,
+            status=str(about.get("status", "finished")),
+            seconds=seconds,
+        )
+        _ = run.subject, run.seed, int(settings["training"]["steps"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise MemecError(f"{source} has settings without {error}.") from None
+    return run
+
+
+def _flat(content: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Yield all settings but the seed and how often a run is saved, by their dotted names."""
+    for name, value in content.items():
+        if prefix + name in ("seed", "checkpoint"):
+            continue
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value

@@ -1,0 +1,205 @@
+"""The watch page: a small web server for this machine alone that reads one run."""
+
+import errno
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from memec.errors import MemecError
+from memec.train import RunFolder
+from memec.watch.explorer import Explorer
+from memec.watch.live import live
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+LOOPBACK = "127.0.0.1"
+LARGEST_SEED = 2**31
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": CSP,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+PAGE_FILES = {
+    "/": ("memec.watch", "static/watch.html", "text/html; charset=utf-8"),
+    "/watch.js": ("memec.watch", "static/watch.js", "text/javascript; charset=utf-8"),
+    "/explorer.js": ("memec.watch", "static/explorer.js", "text/javascript; charset=utf-8"),
+    "/maps.js": ("memec.watch", "static/maps.js", "text/javascript; charset=utf-8"),
+    "/watch.css": ("memec.watch", "static/watch.css", "text/css; charset=utf-8"),
+    "/style.css": ("memec.report", "static/style.css", "text/css; charset=utf-8"),
+    "/theme.js": ("memec.report", "static/theme.js", "text/javascript; charset=utf-8"),
+    "/plotly.js": ("plotly", "package_data/plotly.min.js", "text/javascript; charset=utf-8"),
+}
+
+
+def watch(run: Path, *, port: int = 0, env: str | None = None, say: Callable[[str], None] = print) -> None:
+    """Serve the page of a run until Ctrl-C; with port 0 the system chooses a free one."""
+    try:
+        import plotly  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn
+    except ImportError as error:
+        raise MemecError(f"Watching needs {error.name}: pip install 'memec[watch]'.") from None
+    RunFolder.open(run).record()
+    with _listening(port) as listener:
+        port = listener.getsockname()[1]
+        config = uvicorn.Config(
+            application(run, port, env),
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        say(f"Watching {run} at http://{LOOPBACK}:{port}/ (Ctrl-C stops)")
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def application(run: Path, port: int, env: str | None = None) -> "ASGIApp":
+    """Return the web application; it answers only to this machine's own names with this port."""
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    explorers = Explorers(run, env)
+
+    def mistake(_: "Request", error: Exception) -> "Response":
+        return JSONResponse({"error": str(error)})  # the page shows it; any other status would fill the console
+
+    routes = [Route(path, _page_file(*file), methods=["GET"]) for path, file in PAGE_FILES.items()]
+    for path, answer in explorers.answers().items():
+        routes.append(Route(path, answer, methods=["GET"]))
+    app: Starlette = Starlette(routes=routes, exception_handlers={MemecError: mistake})
+    return Guard(app, port)
+
+
+class Guard:
+    """Lets only reading requests in that were meant for this very server, and keeps pages from loading anything else.
+
+    Without the check of the host, a foreign site could point a name of its own here and read along.
+    """
+
+    def __init__(self, app: "ASGIApp", port: int) -> None:
+        self._app = app
+        self._hosts = {f"{name}:{port}" for name in (LOOPBACK, "localhost", "[::1]")}
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer one request."""
+        from starlette.responses import PlainTextResponse
+
+        if scope["type"] != "http":
+            return
+        headers = {name: value.decode("latin-1").lower() for name, value in scope["headers"]}
+
+        async def send_guarded(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] += [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            await send(message)
+
+        app = self._app
+        if headers.get(b"host") not in self._hosts or headers.get(b"sec-fetch-site") == "cross-site":
+            app = PlainTextResponse("This page is for this machine only.", 403)
+        elif scope["method"] not in ("GET", "HEAD"):
+            app = PlainTextResponse("This page is only read.", 405)
+        await app(scope, receive, send_guarded)
+
+
+class Explorers:
+    """The explorer of the newest checkpoint that was asked for, and the run's state at this moment."""
+
+    def __init__(self, run: Path, env: str | None) -> None:
+        self._run = run
+        self._env = env
+        self._explorer: Explorer | None = None
+        self._lock = Lock()
+
+    def answers(self) -> dict[str, Callable[["Request"], "Response"]]:
+        """Return what answers each path. They are plain functions, so each request has a thread of its own."""
+        from starlette.responses import JSONResponse, Response
+
+        def picture(content: bytes | None) -> Response:
+            return Response(status_code=404) if content is None else Response(content, media_type="image/png")
+
+        def moment_of(request: "Request") -> tuple[int, bool, int]:
+            return *_episode(request), _number(request, "moment")
+
+        return {
+            "/api/live": lambda _: JSONResponse(live(self._run)),
+            "/api/episode": lambda request: JSONResponse(self._newest(request).episode(*_episode(request))),
+            "/api/moment": lambda request: JSONResponse(self._loaded(request).moment(*moment_of(request))),
+            "/api/map": lambda request: JSONResponse(self._loaded(request).map()),
+            "/picture/moment": lambda request: picture(self._loaded(request).moment_picture(*moment_of(request))),
+            "/picture/memory": lambda request: picture(
+                self._loaded(request).memory_picture(_number(request, "slot", 2**62))
+            ),
+        }
+
+    def _newest(self, request: "Request") -> Explorer:
+        """Return the explorer of the newest checkpoint if asked for that, else the one there is."""
+        with self._lock:
+            if self._explorer is None or request.query_params.get("newest") == "1":
+                self._explorer = Explorer(self._run, self._env)
+            return self._explorer
+
+    def _loaded(self, request: "Request") -> Explorer:
+        """Return the explorer of the checkpoint that the page shows."""
+        with self._lock:
+            explorer = self._explorer
+        if explorer is None or explorer.step != _number(request, "checkpoint", 2**62):
+            raise MemecError("Another checkpoint is shown by now: play the episode again.")
+        return explorer
+
+
+def _episode(request: "Request") -> tuple[int, bool]:
+    return _number(request, "seed"), request.query_params.get("exploring") == "1"
+
+
+def _number(request: "Request", name: str, limit: int = LARGEST_SEED) -> int:
+    text = request.query_params.get(name, "")
+    if not (text.isascii() and text.isdecimal() and len(text) < 20) or int(text) >= limit:
+        raise MemecError(f"{name} must be a whole number from 0 to {limit - 1:,}.")
+    return int(text)
+
+
+def _page_file(package: str, name: str, kind: str) -> Callable[["Request"], "Response"]:
+    from starlette.responses import Response
+
+    content = files(package).joinpath(name).read_bytes()
+
+    def answer(_: "Request") -> "Response":
+        return Response(content, headers={"content-type": kind})
+
+    return answer
+
+
+def _listening(port: int) -> socket.socket:
+    """Return a socket that listens on this machine's own address."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise MemecError(f"Port {port} is taken: choose another, or leave --port out for a free one.") from None
+        raise MemecError(f"Port {port} cannot be used: {error.strerror or error}.") from None
+    except OverflowError:
+        listener.close()
+        raise MemecError(f"A port is a number from 0 to 65535, not {port}.") from None
+    return listener

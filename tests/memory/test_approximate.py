@@ -1,0 +1,219 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memec.memory.approximate import SMALL, Approximate
+
+from .oracle import ask, nearest, recall
+
+ACTIONS, NEIGHBOURS = 2, 11
+CAPACITY = 3 * SMALL // 4  # a fit at SMALL entries, and its index takes over before both tables are full
+
+
+def clustered(rng, count, dimensions=32):
+    """Blobs of different widths around random centres."""
+    centres = 4 * rng.standard_normal((60, dimensions))
+    which = rng.integers(0, 60, count)
+    return (centres[which] + rng.uniform(0.2, 1.5, 60)[which, None] * rng.standard_normal((count, dimensions))).astype(
+        np.float32
+    )
+
+
+def atari_like(rng, count, dimensions=96):
+    """Projections of a few moving things: walks between walls, seen through a random nonlinear map."""
+    walks = np.abs(np.cumsum(0.1 * rng.standard_normal((count, 6)), axis=0) % 2 - 1)
+    first, second = rng.standard_normal((6, 48)), rng.standard_normal((48, dimensions))
+    return (np.sin(walks @ first) @ second).astype(np.float32)
+
+
+def filled(keys, order, **settings):
+    backend = Approximate(keys, ACTIONS, NEIGHBOURS, **settings)
+    for part in np.array_split(order, 30):
+        backend.put(part)
+    return backend
+
+
+def filled_and_indexed(keys, order):
+    backend = filled(keys, order)
+    assert backend.effort < 0.5
+    return backend
+
+
+def small_table(capacity=40, dimensions=5):
+    return np.random.default_rng(1).standard_normal((ACTIONS * capacity, dimensions)).astype(np.float32)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), fill=st.floats(0, 1), batch=st.integers(1, 4))
+def test_a_small_table_is_searched_exactly(seed, fill, batch):
+    rng = np.random.default_rng(seed)
+    keys = small_table()
+    backend = Approximate(keys, ACTIONS, NEIGHBOURS)
+    slots = rng.integers(0, len(keys), int(fill * len(keys)))
+    backend.put(slots)
+    present = np.isin(np.arange(len(keys)), slots)
+    queries = rng.standard_normal((batch, keys.shape[1])).astype(np.float32)
+    found, found_slots = ask(backend, queries, ACTIONS, NEIGHBOURS)
+    best, best_slots = nearest(keys, present, queries, ACTIONS, NEIGHBOURS)
+    np.testing.assert_allclose(found, best, rtol=1e-5)
+    np.testing.assert_array_equal(found_slots, best_slots)
+
+
+@pytest.mark.parametrize("data", [clustered, atari_like])
+def test_recall_reaches_the_target_after_filling_and_replacing(data):
+    rng = np.random.default_rng(0)
+    stream = data(rng, 3 * ACTIONS * CAPACITY)
+    keys = np.zeros((ACTIONS * CAPACITY, stream.shape[1]), np.float32)
+    backend = Approximate(keys, ACTIONS, NEIGHBOURS)
+    order = rng.permutation(len(keys))
+    found, best = [], []
+    for step in range(0, len(stream) - 100, 100):
+        slots = order[step % len(keys) : step % len(keys) + 100]
+        keys[slots] = stream[step : step + len(slots)]
+        backend.put(slots)
+        answer, _ = ask(backend, stream[step + 100 : step + 110], ACTIONS, NEIGHBOURS)
+        if step > len(keys):
+            present = np.ones(len(keys), np.bool_)
+            found.append(answer[:2])
+            best.append(nearest(keys, present, stream[step + 100 : step + 102], ACTIONS, NEIGHBOURS)[0])
+    assert recall(np.concatenate(found), np.concatenate(best)) >= 0.99
+    assert backend.recall_estimate >= 0.98
+    assert backend.effort < 0.5
+
+
+def hard(kind, rng):
+    keys = rng.standard_normal((ACTIONS * CAPACITY, 16))
+    if kind == "identical":
+        keys[:] = keys[0]
+    elif kind == "nearly identical":
+        keys = 1 + 1e-6 * keys
+    elif kind == "flat":
+        keys[:, 1:] = 0.3
+    elif kind == "few outliers":
+        keys[rng.random(len(keys)) < 1e-4] *= 1e6
+    elif kind == "many outliers":
+        keys[rng.random(len(keys)) < 0.1] *= 1e6
+    elif kind == "two scales":
+        keys[::2] *= 1e-4
+    elif kind == "few values":
+        keys = np.rint(keys[rng.integers(0, 3, len(keys))])
+    return keys.astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "kind", ["identical", "nearly identical", "flat", "few outliers", "many outliers", "two scales", "few values"]
+)
+def test_data_that_defeats_an_index_is_still_answered_to_the_target(kind):
+    rng = np.random.default_rng(0)
+    keys = hard(kind, rng)
+    backend = filled(keys, rng.permutation(len(keys)))
+    queries = keys[rng.integers(0, len(keys), 200)]
+    found, slots = ask(backend, queries, ACTIONS, NEIGHBOURS)
+    best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
+    assert (slots >= 0).all()
+    assert recall(found, best) >= 0.99
+
+
+def test_an_action_with_few_entries_beside_a_full_one_is_found():
+    rng = np.random.default_rng(0)
+    keys = clustered(rng, 4 * CAPACITY)
+    present = np.arange(len(keys)) < len(keys) // 2 + 3
+    backend = filled_and_indexed(keys, np.flatnonzero(present))
+    queries = clustered(rng, 20)
+    found, slots = ask(backend, queries, ACTIONS, NEIGHBOURS)
+    best, _ = nearest(keys, present, queries, ACTIONS, NEIGHBOURS)
+    np.testing.assert_allclose(found[:, 1], best[:, 1], rtol=1e-5)
+    assert (slots[:, 1, 3:] == -1).all()
+
+
+def test_distances_are_exact_and_ascend():
+    rng = np.random.default_rng(0)
+    keys = clustered(rng, ACTIONS * CAPACITY)
+    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    queries = clustered(rng, 20)
+    found, slots = ask(backend, queries, ACTIONS, NEIGHBOURS)
+    named = ((keys[slots].astype(np.float64) - queries[:, None, None]) ** 2).sum(-1)
+    np.testing.assert_allclose(found, named, rtol=1e-5)
+    assert (np.diff(found, axis=-1) >= 0).all()
+    assert all(len(set(row)) == NEIGHBOURS for row in slots.reshape(-1, NEIGHBOURS).tolist())
+    assert (slots // CAPACITY == np.arange(ACTIONS)[:, None]).all()
+
+
+def test_keys_that_move_in_place_are_followed():
+    rng = np.random.default_rng(0)
+    keys = clustered(rng, ACTIONS * CAPACITY)
+    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    drift = 3 * rng.standard_normal(keys.shape[1]).astype(np.float32)
+    for _ in range(2):
+        for part in np.array_split(rng.permutation(len(keys)), 20):
+            keys[part] += drift
+            backend.put(part)
+    queries = keys[rng.integers(0, len(keys), 100)] + np.float32(0.1)
+    found, _ = ask(backend, queries, ACTIONS, NEIGHBOURS)
+    best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
+    assert recall(found, best) >= 0.99
+
+
+def test_rebuild_follows_keys_that_all_changed_at_once():
+    rng = np.random.default_rng(0)
+    keys = clustered(rng, ACTIONS * CAPACITY)
+    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    keys *= np.linspace(0.1, 5, keys.shape[1], dtype=np.float32)
+    backend.rebuild()
+    queries = keys[rng.integers(0, len(keys), 100)] + np.float32(0.1)
+    found, _ = ask(backend, queries, ACTIONS, NEIGHBOURS)
+    best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
+    assert recall(found, best) >= 0.99
+
+
+def test_unwanted_actions_are_left_untouched():
+    rng = np.random.default_rng(0)
+    keys = clustered(rng, ACTIONS * CAPACITY)
+    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    wanted = np.array([[True, False], [False, True], [False, False]])
+    found, slots = ask(backend, clustered(rng, 3), ACTIONS, NEIGHBOURS, wanted=wanted)
+    assert (found[~wanted] == -7).all()
+    assert (slots[~wanted] == -7).all()
+    assert (slots[wanted] >= 0).all()
+
+
+def play(backend, keys, stream, answers, *, look=False):
+    """Write and ask on, as a run does; with `look`, also ask in between without being remembered."""
+    rng = np.random.default_rng(5)
+    for step in range(0, len(stream) - 60, 60):
+        slots = rng.integers(0, len(keys), 60)
+        keys[slots] = stream[step : step + 60]
+        backend.put(slots)
+        for query in stream[step + 60 : step + 90, None]:
+            answers.append(ask(backend, query, ACTIONS, NEIGHBOURS)[1])
+            if look:
+                ask(backend, -query, ACTIONS, NEIGHBOURS, remember=False)
+
+
+def run(moments, *, look=False, restart=False):
+    """Return the answers of a run through several fits; between the two `moments` it may be looked at."""
+    rng = np.random.default_rng(0)
+    keys = np.zeros((ACTIONS * CAPACITY, 16), np.float32)
+    backend = Approximate(keys, ACTIONS, NEIGHBOURS, seed=3)
+    order = rng.permutation(len(keys))
+    stream = clustered(rng, 3 * len(keys), 16)
+    keys[order[: moments[0]]] = stream[: moments[0]]
+    backend.put(order[: moments[0]])
+    answers = []
+    play(backend, keys, stream[moments[0] : moments[1]], answers, look=look)
+    if restart:
+        arrays = backend.arrays()
+        backend = Approximate(keys, ACTIONS, NEIGHBOURS, seed=3)
+        backend.restore(arrays)
+    play(backend, keys, stream[moments[1] : moments[1] + 6000], answers)
+    return np.concatenate(answers), (backend.recall_estimate, backend.effort)
+
+
+@pytest.mark.parametrize("moments", [(1000, 3000), (8100, 9000), (9000, 14000)])
+def test_runs_repeat_whether_looked_at_or_resumed(moments):
+    plain, measures = run(moments)
+    for variation in ({}, {"look": True}, {"restart": True}):
+        answers, other_measures = run(moments, **variation)
+        np.testing.assert_array_equal(answers, plain)
+        assert other_measures == measures
