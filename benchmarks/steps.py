@@ -1,7 +1,5 @@
 """What a training step costs, against the environment alone."""
 
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measure import Row, at_least, at_most, median_ratio, progress, seconds
+from benchmarks.measure import Row, at_most, median_ratio, progress
 from benchmarks.recordings import recorded_keys
 from memec import MFEC
 from memec.experiments.presets import PAPER, settings_for
@@ -105,26 +103,4 @@ def rows() -> list[Row]:
         note += f", recall {agent.memory.recall_estimate:.4f}"
         found.append(at_most(f"training step / emulator alone, {env}", ratio, target, note))
         del agent
-    return [*found, turnover()]
-
-
-def turnover(steps: int = 300_000, capacity: int = 20_000) -> Row:
-    """Whether a run slows down while its memory turns over."""
-    agent = paper_agent("ALE/Pong-v5", memory={"capacity": capacity})
-    while agent.memory.fill < 1.0 and agent.steps < 12 * capacity * agent.world.actions:
-        progress(f"turnover: filling, {agent.memory.fill:.0%}")
-        agent.learn(20_000)
-    chunk = 3_000
-    emulator = emulator_alone("pong", chunk)
-
-    def speed() -> float:
-        """Steps a second, in units of the emulator's at the same time."""
-        return statistics.median(seconds(emulator) / seconds(lambda: agent.learn(chunk)) for _ in range(5))
-
-    first, start, last_word = speed(), agent.steps, time.monotonic()
-    while agent.steps < start + steps:
-        agent.learn(10_000)
-        if time.monotonic() > last_word + 10:
-            progress(f"turnover: {agent.steps - start:,} of {steps:,} steps")
-            last_word = time.monotonic()
-    return at_least(f"steps/s after {steps:,} more Pong steps / when the memory is full", speed() / first, 0.95)
+    return found

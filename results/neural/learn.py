@@ -3,6 +3,8 @@
 Rows are appended to evaluations.csv. The greedy policy is tried out every 10,000 steps and every 500 in the last 2,500,
 so that the mean of the last five evaluations is the one that `memec train` prints, which evaluates every 500 steps.
 Evaluations are seeded by their step and change nothing in training.
+
+Without arguments it prints what is in the file: the mean of the last five evaluations of each seed.
 """
 
 import csv
@@ -34,8 +36,23 @@ def learn(agent_name: str, preset: str, env: str, strategy: str, seed: int) -> l
     return evaluations
 
 
+def show() -> None:
+    """Print the mean of the last five evaluations of each seed."""
+    scores: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    with FILE.open(newline="") as file:
+        for row in csv.DictReader(file):
+            group = tuple(row[name] for name in COLUMNS[:4])
+            scores.setdefault(group, {}).setdefault(row["seed"], []).append(float(row["mean_score"]))
+    for group, seeds in sorted(scores.items()):
+        last = {seed: sum(each[-5:]) / 5 for seed, each in sorted(seeds.items())}
+        print(*group, "|", ", ".join(f"seed {seed}: {score:.1f}" for seed, score in last.items()))
+
+
 def main() -> None:
     """Run what the command line names."""
+    if len(sys.argv) == 1:
+        show()
+        return
     agent, preset, env, strategy, *seeds = sys.argv[1:]
     for seed in seeds:
         started = time.perf_counter()
