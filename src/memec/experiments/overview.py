@@ -34,7 +34,7 @@ def _environments() -> Table:
         table.add_row(f"any other, {kind} observations", *(f"{number:,}" for number in numbers))
     table.caption = (
         "Capacity and omega are mfec's and nec's; nec trains 3,500,000 steps on Atari. Presets: paper (the paper's "
-        "settings) and tuned (the default; so far only d3qn's differs, and only for vectors)."
+        "settings) and tuned (the default; for nec and d3qn it differs on the small environments)."
     )
     return table
 

@@ -34,6 +34,8 @@ SAME_DISTANCE = np.float32(1 + 1e-5)
 CHECKED_NUMBERS_PER_QUERY = 51_200
 CHECKS_REMEMBERED = 64
 LOOK_EVERY = 16
+# An index is judged by at least so many queries; one that was not good enough is judged again after as many looks.
+FEWEST_ASKED = 16
 # Chosen by trial on three games, not tuned: larger follows a change of play sooner, smaller wanders less by chance.
 GAIN_OF_A_LOOK, GAIN_OF_A_CHECK = 0.4, 0.8
 
@@ -192,11 +194,12 @@ class Approximate:
         """Find the least effort at which a new index reaches the target on queries asked before."""
         # Bounded work: a million entries an action are compared for 16 queries.
         count = int(np.clip(6_400_000 // max(1, int(self._sizes.max())), 16, CHECKS_REMEMBERED))
-        queries = self._asked[: min(self._asked_count, count)]
-        if len(queries) < count:
+        if self._asked_count >= FEWEST_ASKED:
+            queries = self._asked[: min(self._asked_count, count)]
+            count = len(queries)
+        else:  # the table's own keys are harder to answer: they have equals that no code can tell apart
             rng = np.random.default_rng([self._seed, self._fits, 1])
-            own = rng.choice(np.flatnonzero(self._present), count - len(queries))
-            queries = np.concatenate([queries, self._keys[own]])
+            queries = self._keys[rng.choice(np.flatnonzero(self._present), count)]
         actions = np.flatnonzero(self._sizes)
         wanted = np.zeros((count, self._actions), np.bool_)
         wanted[np.arange(count), actions[np.arange(count) % len(actions)]] = True
@@ -228,11 +231,13 @@ class Approximate:
         self._looks += 1
         self._queries_since_look = 0
         check = self._queries_since_check >= self._check_every
-        if check:
+        if check or not self._trusted:
             self._queries_since_check = 0
             self._asked[self._asked_count % CHECKS_REMEMBERED] = query[0]
             self._asked_count += 1
         if self._index is None or not self._trusted:
+            if self._index is not None and self._looks % FEWEST_ASKED == 0:
+                self._calibrate(self._index)
             return
         choices = np.flatnonzero(wanted)
         action = int(choices[self._looks % len(choices)])

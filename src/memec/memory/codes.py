@@ -18,8 +18,11 @@ from numpy.typing import NDArray
 from memec.memory.kernels import COMPILE
 
 PLANE = 64
-# Every thousandth key may be clipped: scaling to the very largest made Pong's codes 14 times too coarse.
-KEPT = 0.999
+# The scale suits the bulk of the keys, with some headroom. The first moments of an episode, whose older frames are
+# black, lie far outside (3% in Q*bert): scaled to hold them, Pong's codes were 25 times too coarse. They are clipped
+# along the few axes that tell them from the rest, and told apart from each other by all the others.
+KEPT = 0.95
+HEADROOM = 1.25
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Encoding:
         padded = np.zeros((size, -(-size // PLANE) * PLANE), np.float32)
         padded[:, :size] = axes[:, ::-1]
         unscaled = cls(mean, padded)
-        reach = float(np.quantile(np.abs(unscaled.rotate(keys)).max(1), KEPT))
+        reach = HEADROOM * float(np.quantile(np.abs(unscaled.rotate(keys)).max(1), KEPT))
         return cls(mean, padded * np.float32(127 / reach)) if reach > 1e-30 else unscaled
 
     def rotate(self, keys: NDArray[np.float32]) -> NDArray[np.float32]:
