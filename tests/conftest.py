@@ -1,12 +1,17 @@
-"""What tests of pages share: a browser, and a page that must stay without complaint."""
+"""What tests share: the command line, a browser, and a page that must stay without complaint."""
 
 import os
+import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 import pytest
+
+from memec import cli
+from tests.command import Memec, Result
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = [
@@ -68,3 +73,22 @@ def screenshots() -> Path | None:
     """Where to leave pictures of the pages, if MEMEC_SCREENSHOTS says so."""
     folder = os.environ.get("MEMEC_SCREENSHOTS")
     return Path(folder) if folder else None
+
+
+@pytest.fixture
+def memec(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Memec:
+    """Call the command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> Result:
+        monkeypatch.setattr(sys, "argv", ["memec", *map(str, arguments)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")  # as a user has it
+            try:
+                cli.main()
+                status = 0
+            except SystemExit as leaving:
+                status = leaving.code if isinstance(leaving.code, int) else 0
+        return Result(status, *capsys.readouterr())
+
+    return call

@@ -178,16 +178,3 @@ def test_an_unknown_render_mode_is_refused() -> None:
 
     with pytest.raises(MemecError, match="rgb_array or ansi"):
         FourRoom(render_mode="human")
-
-
-def test_a_restored_room_continues_to_the_same_truncation() -> None:
-    room, other = gymnasium.make("memec/FourRoom-v0").unwrapped, gymnasium.make("memec/FourRoom-v0").unwrapped
-    room.reset()
-    for action in [NORTH, EAST] * 30:
-        room.step(action)
-    room.step(SOUTH)
-    assert np.array_equal(other.restore(room.clone()), [5, 4])
-    for _ in range(39):
-        ours, theirs = room.step(WEST), other.step(WEST)
-        assert np.array_equal(ours[0], theirs[0]) and ours[1:4] == theirs[1:4]
-    assert theirs[3]

@@ -150,29 +150,6 @@ def test_training_ends_an_episode_with_a_life_and_evaluation_with_the_game() -> 
         assert world.game_over is not training
 
 
-@pytest.mark.parametrize("env", ["ALE/Pong-v5", "memec/FourRoom-v0"])
-def test_a_cloned_world_continues_in_another(env: str) -> None:
-    world, other = make(env), make(env)
-    world.reset(seed=4)
-    for step in range(30):
-        observation = world.step(step % world.actions)[0]
-    assert np.array_equal(other.restore(world.clone()), observation)
-    assert np.array_equal(other.state_id(), world.state_id())
-    for step in range(30):
-        ours, theirs = world.step(step % 2), other.step(step % 2)
-        assert np.array_equal(ours[0], theirs[0]) and ours[1:] == theirs[1:]
-
-
-def test_what_cannot_be_cloned_says_so() -> None:
-    # A wrapper may hold state of its own: here the steps until the time limit.
-    wrapped = gymnasium.wrappers.TimeLimit(gymnasium.make("memec/FourRoom-v0"), 10)
-    for world in (make("CartPole-v1"), make(wrapped)):
-        world.reset(0)
-        assert world.clone() is None
-        with pytest.raises(MemecError, match="cannot be set back"):
-            world.restore({})
-
-
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), np.float32("-inf")])
 def test_a_reward_that_is_not_finite_is_an_error(reward: Any) -> None:
     world = make(Scripted(VECTOR, spaces.Discrete(2), reward))

@@ -1,44 +1,14 @@
 """`memec reproduce` and `memec report` as a user meets them."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from tests.command import Memec
 
-from memec import cli
 from memec.experiments.engine import Job, work
 from memec.experiments.grid import plan
 from memec.experiments.results import Results
-
-
-class Result(NamedTuple):
-    status: int
-    out: str
-    error: str
-
-
-Memec = Callable[..., Result]
-
-
-@pytest.fixture
-def memec(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Memec:
-    """Call the command line in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> Result:
-        monkeypatch.setattr(sys, "argv", ["memec", *map(str, arguments)])
-        try:
-            cli.main()
-            status = 0
-        except SystemExit as leaving:
-            status = leaving.code if isinstance(leaving.code, int) else 0
-        return Result(status, *capsys.readouterr())
-
-    return call
-
 
 MISTAKES = {
     "what": (["fourrom"], "fourroom"),

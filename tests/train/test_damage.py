@@ -14,8 +14,8 @@ from memec.errors import MemecError
 from memec.train import RunFolder
 from memec.train.checkpoint import CheckpointSettings
 from memec.train.files import read_arrays, write_arrays
+from tests.command import Memec
 
-from .conftest import Memec
 from .torture import compare
 
 STEPS = 260

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Memec, Result
+from tests.command import Memec, Result
+
 from .torture import compare
 
 ARGUMENTS = (

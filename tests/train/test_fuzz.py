@@ -21,8 +21,7 @@ from memec.settings import Settings
 from memec.train import TrainingSettings
 from memec.train.checkpoint import CheckpointSettings
 from memec.train.files import Arrays, read_arrays, write_arrays
-
-from .conftest import Memec
+from tests.command import Memec
 
 QUICK = settings(
     max_examples=50,

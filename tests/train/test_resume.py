@@ -19,8 +19,8 @@ from memec.agents import AGENTS, MFEC, NEC, Agent
 from memec.errors import MemecError
 from memec.train import Evaluation, RunFolder, Tick
 from memec.train.checkpoint import CheckpointSettings
+from tests.command import Memec
 
-from .conftest import Memec
 from .torture import compare, final_state
 
 SMALL: dict[str, dict[str, Any]] = {

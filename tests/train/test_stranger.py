@@ -15,8 +15,7 @@ from memec.agents import MFEC
 from memec.errors import MemecError
 from memec.memory import Memory, MemorySettings
 from memec.train.files import read_arrays, write_arrays
-
-from .conftest import Memec
+from tests.command import Memec
 
 EVIL = """
 from pathlib import Path

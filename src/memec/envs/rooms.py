@@ -1,6 +1,5 @@
 """OpenRoom and FourRoom, the gridworlds of the paper (after Machado et al., 2017): one reward, far from the start."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -104,15 +103,6 @@ class Room(gymnasium.Env[NDArray[np.float32], np.int64]):
     def get_action_meanings(self) -> list[str]:
         """Return what each action does, in words."""
         return ["north", "east", "south", "west"]
-
-    def clone(self) -> dict[str, NDArray[np.generic]]:
-        """All that is needed to continue from here, as arrays."""
-        return {"position": np.array([self._cell, self._steps], dtype=np.int64)}
-
-    def restore(self, arrays: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float32]:
-        """Continue where `clone` was taken; returns the observation there."""
-        self._cell, self._steps = (int(value) for value in arrays["position"])
-        return self._observations[self._cell].copy()
 
 
 class OpenRoom(Room):

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 from math import isfinite
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from memec.envs.observation import fit_observation
 from memec.envs.registration import register
-from memec.envs.rooms import Room
 from memec.envs.state_id import state_id
 from memec.errors import MemecError, NotFiniteError
 
@@ -83,19 +82,6 @@ class World:
         if self._ram is not None:
             return None
         return np.stack([state_id(observation) for observation in observations])
-
-    def clone(self) -> dict[str, NDArray[np.generic]] | None:
-        """All that is needed to continue from the current state, as arrays; None where the environment cannot say."""
-        environment = _cloneable(self.environment)
-        return None if environment is None else cast("dict[str, NDArray[np.generic]]", environment.clone())
-
-    def restore(self, arrays: Mapping[str, NDArray[np.generic]]) -> NDArray[Any]:
-        """Continue where `clone` was taken; returns the observation there."""
-        environment = _cloneable(self.environment)
-        if environment is None:
-            raise MemecError(f"{self.id} cannot be set back to an earlier state.")
-        observed = self._observed = self.observation(environment.restore(arrays))
-        return observed
 
     def close(self) -> None:
         """Release what the environment holds."""
@@ -216,8 +202,3 @@ def _ram_reader(environment: gymnasium.Env[Any, Any]) -> Callable[[], NDArray[np
     if emulator is not None and isinstance(game, emulator.AtariEnv):
         return cast("Callable[[], NDArray[np.uint8]]", game.ale.getRAM)
     return None
-
-
-def _cloneable(environment: gymnasium.Env[Any, Any]) -> Any:
-    """The environment if it can be cloned; a wrapper may hold state of its own, so a wrapped one cannot."""
-    return environment if isinstance(environment, Room) or _is_atari(environment) else None
