@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from memec import MFEC, make
+from memec.explore import STRATEGIES, strategy
 from memec.train import Episode, Evaluation, Seeds, TrainingSettings, evaluating
 
 
 def events_of(world: str, steps: int, **settings: Any) -> list[Any]:
     agent = MFEC(world)
-    return list(agent.train(TrainingSettings(steps=steps, **settings), make(world, training=False)))
+    return list(agent.train(TrainingSettings(steps=steps, **settings), [make(world, training=False)]))
 
 
 def test_episodes_add_up_to_the_steps() -> None:
@@ -28,20 +29,34 @@ def test_evaluations_come_every_so_many_steps_and_after_the_last() -> None:
     assert all(evaluation.episodes == 3 and evaluation.mean_length <= 100 for evaluation in evaluations)
 
 
+def evaluation_of(agent: MFEC, worlds: int, episodes: int, step: int) -> Evaluation:
+    played_in = [make(agent.world.id, training=False) for _ in range(worlds)]
+    game = evaluating(agent, played_in, TrainingSettings(evaluation_episodes=episodes), Seeds(0), step)
+    while True:
+        try:
+            next(game)
+        except StopIteration as done:
+            return done.value._replace(seconds=0.0)
+
+
 def test_an_evaluation_depends_on_the_step_and_not_on_those_before() -> None:
-    agent, world = MFEC("CartPole-v1").learn(500), make("CartPole-v1", training=False)
+    agent = MFEC("CartPole-v1").learn(500)
+    first = evaluation_of(agent, 1, 5, 500)
+    other = evaluation_of(agent, 1, 5, 1_000)
+    assert evaluation_of(agent, 1, 5, 500) == first != other
 
-    def evaluation(step: int) -> Evaluation:
-        game = evaluating(agent, world, TrainingSettings(evaluation_episodes=5), Seeds(0), step)
-        while True:
-            try:
-                next(game)
-            except StopIteration as done:
-                return done.value._replace(seconds=0.0)
 
-    first = evaluation(500)
-    other = evaluation(1_000)
-    assert evaluation(500) == first != other
+@pytest.mark.parametrize("env", ["CartPole-v1", "memec/FourRoom-v0"])
+def test_episodes_are_the_same_whatever_is_played_beside_them(env: str) -> None:
+    agent = MFEC(env).learn(600)
+    one_by_one = evaluation_of(agent, 1, 7, 600)
+    assert one_by_one.std_score > 0 or "Room" in env
+    assert evaluation_of(agent, 3, 7, 600) == evaluation_of(agent, 10, 7, 600) == one_by_one
+
+
+def test_strategies_with_the_same_seed_do_not_share_their_luck() -> None:
+    draws = {MFEC("CartPole-v1", explore=strategy(name), seed=3).generator.random() for name in STRATEGIES}
+    assert len(draws) == len(STRATEGIES)
 
 
 def test_an_evaluation_episode_that_never_ends_is_cut_off() -> None:
@@ -58,7 +73,7 @@ def test_an_evaluation_episode_that_never_ends_is_cut_off() -> None:
             return np.zeros(2, np.float32), 1.0, False, False, {}
 
     settings = TrainingSettings(steps=10, evaluate_every_steps=10, evaluation_episodes=1, evaluation_episode_steps=50)
-    (evaluation,) = MFEC(Endless()).train(settings, make(Endless()))
+    (evaluation,) = MFEC(Endless()).train(settings, [make(Endless())])
     assert isinstance(evaluation, Evaluation) and evaluation.mean_score == 50.0
 
 

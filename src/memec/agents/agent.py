@@ -1,10 +1,11 @@
 """What every agent offers: `learn`, `predict`, `save` and `load`, as users know them from Stable-Baselines3."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Self
+from zlib import crc32
 
 import gymnasium
 import numpy as np
@@ -17,6 +18,7 @@ from memec.explore import AnyStrategy
 from memec.settings import Settings
 from memec.train.checkpoint import CheckpointSettings
 from memec.train.diary import Diary
+from memec.train.evaluation import worlds_for_evaluation
 from memec.train.events import Event
 from memec.train.files import Arrays, part_of, read_arrays, write_arrays
 from memec.train.journal import Experience
@@ -37,14 +39,15 @@ class Agent(ABC):
 
     name: ClassVar[str]
     settings_type: ClassVar[type[Settings]]
-    explore: AnyStrategy
 
-    def __init__(self, world: World, settings: Settings, seed: int, *, owns_world: bool) -> None:
+    def __init__(self, world: World, settings: Settings, explore: AnyStrategy, seed: int, *, owns_world: bool) -> None:
         self.world = world
         self.settings = settings
         self.seed = seed
         self.seeds = Seeds(seed)
-        self.generator = self.seeds.generator("agent")
+        self.explore = explore
+        # A stream for each strategy: with a shared one, the same seed makes strategies err together.
+        self.generator = self.seeds.generator("agent", crc32(f"{self.name} {explore.name}".encode()))
         self._owns_world = owns_world
         self._prediction_generator = self.seeds.generator("prediction")
         self._loop = Loop(self, self.world, self.seeds)
@@ -64,7 +67,7 @@ class Agent(ABC):
         """Forget the episode under way: it will not be finished."""
 
     @abstractmethod
-    def greedy_policy(self, generator: np.random.Generator) -> GreedyPolicy:
+    def greedy_policy(self) -> GreedyPolicy:
         """Return a policy that acts as well as the agent can and changes nothing in it."""
 
     @abstractmethod
@@ -156,7 +159,7 @@ class Agent(ABC):
                     "evaluation_episodes": evaluation_episodes,
                 }
             )
-        evaluation_world = self._evaluation_world(evaluation_env) if settings.evaluate_every_steps else None
+        evaluation_worlds = self._evaluation_worlds(evaluation_env, settings) if settings.evaluate_every_steps else ()
         checkpoint = checkpoint or CheckpointSettings()
         if run is not None:
             plain = {
@@ -169,7 +172,7 @@ class Agent(ABC):
             folder = RunFolder.create(Path(run), plain, preset="own")
         with folder.only_writer() if folder is not None else nullcontext():
             start = self.steps
-            events = self.train(settings, evaluation_world, checkpoint.every_steps)
+            events = self.train(settings, evaluation_worlds, checkpoint.every_steps)
             if folder is not None:
                 recording = Recording(folder, self, checkpoint)
                 if resume is not None:
@@ -185,10 +188,10 @@ class Agent(ABC):
         return self
 
     def train(
-        self, settings: TrainingSettings, evaluation_world: World | None = None, tick_every_steps: int = 0
+        self, settings: TrainingSettings, evaluation_worlds: Sequence[World] = (), tick_every_steps: int = 0
     ) -> Generator[Event]:
         """Train until `settings.steps` in all and yield what happens: the loop itself, for own readers."""
-        return self._loop.run(settings, evaluation_world, tick_every_steps)
+        return self._loop.run(settings, evaluation_worlds, tick_every_steps)
 
     def give_up_episode(self) -> None:
         """Drop the episode under way: training goes on with a new one."""
@@ -307,13 +310,16 @@ class Agent(ABC):
     def from_settings(cls, env: Env, settings: Any, *, seed: int = 0) -> Self:
         """Make the agent from its settings, as the command line does."""
 
-    def _evaluation_world(self, env: Env | None) -> World:
+    def _evaluation_worlds(self, env: Env | None, settings: TrainingSettings) -> list[World]:
         if isinstance(env, World):
-            return env
+            return [env]
+        if isinstance(env, gymnasium.Env):
+            return [make(env)]
         again = env or (self.world.id if self._owns_world else self.world.environment.spec)
         if again is None:
             raise MemecError("To evaluate while learning in an environment of your own, pass evaluation_env as well.")
-        return make(again, training=False)
+        count = worlds_for_evaluation(self.world.observation.kind, settings.evaluation_episodes)
+        return [make(again, training=False) for _ in range(count)]
 
 
 def _settings_to_go_on_with(folder: RunFolder, steps: int, evaluate_every: int) -> TrainingSettings:

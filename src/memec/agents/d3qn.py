@@ -1,5 +1,6 @@
 """The dueling double deep Q-network (Mnih et al., 2015; van Hasselt et al., 2016; Wang et al., 2016)."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -106,12 +107,11 @@ class D3QN(NeuralAgent):
         world = env if isinstance(env, World) else make(env)
         changes |= {"explore": explore, "optimiser": optimiser}
         settings = (settings or self.general_settings(world.observation.kind)).changed(changes)
-        super().__init__(world, settings, seed, owns_world=isinstance(env, str))
+        super().__init__(world, settings, settings.explore, seed, owns_world=isinstance(env, str))
         fit = self.world.observation
         self.network, self._target = (
             self.make_network(settings, fit.shape, self.world.actions, self.seeds.number("network")) for _ in range(2)
         )
-        self.explore: AnyStrategy = settings.explore
         self.replay = TransitionReplay(settings.replay_capacity, fit.shape, fit.dtype)
         self._optimiser = parameter_optimiser(settings.optimiser, self.network.parameters)
 
@@ -140,12 +140,13 @@ class D3QN(NeuralAgent):
         """Forget the step under way: what came before it is whole."""
         self.replay.abandon()
 
-    def greedy_policy(self, generator: np.random.Generator) -> GreedyPolicy:
+    def greedy_policy(self) -> GreedyPolicy:
         """Return the policy that takes the action of the largest value."""
-        greedy = Greedy()
 
-        def policy(observation: Observation, state_id: StateId) -> int:
-            return greedy.choose(self._belief(observation), 0, generator)
+        def policy(
+            observations: Sequence[Observation], state_ids: Sequence[StateId], luck: Sequence[float]
+        ) -> list[int]:
+            return Greedy.choose_each(self.network(np.stack(observations)).astype(np.float64), luck)
 
         return policy
 

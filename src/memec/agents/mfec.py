@@ -1,5 +1,6 @@
 """Model-free episodic control (Blundell et al., 2016), with the exploration strategies of the MEMEC paper."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -79,13 +80,12 @@ class MFEC(Agent):
         world = env if isinstance(env, World) else make(env)
         changes = {"explore": explore, "memory": memory, "embed": embed, "discount": discount, "truncation": truncation}
         settings = (settings or self.general_settings(world.observation.kind)).changed(changes)
-        super().__init__(world, settings, seed, owns_world=isinstance(env, str))
+        super().__init__(world, settings, settings.explore, seed, owns_world=isinstance(env, str))
         fit = self.world.observation
         self._embedding: Embedding | None = None
         key_size = key_size_of(settings.embed, fit.shape, fit.dtype)
         self.memory = Memory(settings.memory, self.world.actions, key_size, seed=self.seeds.number("network", 1))
         self.pictures = make_pictures(self.memory, fit.shape, fit.dtype)
-        self.explore: AnyStrategy = settings.explore
         self._episode: list[Moment] = []
         self._rewards: list[float] = []
         self._decisions = 0
@@ -115,9 +115,10 @@ class MFEC(Agent):
         if terminated or truncated:
             keys, state_ids, actions, steps = zip(*self._episode, strict=True)
             returns = discounted_returns(self._rewards, self.settings.discount)
-            changed = self.memory.write(actions, np.stack(keys), returns, np.stack(state_ids), steps)
+            ids = _rows(state_ids)
+            changed = self.memory.write(actions, _rows(keys), returns, ids, steps)
             if self.pictures is not None:
-                self.pictures.keep(self.memory, changed, np.array(actions), np.stack(state_ids))
+                self.pictures.keep(self.memory, changed, np.array(actions), ids)
             self.abandon_episode()
 
     def abandon_episode(self) -> None:
@@ -127,13 +128,15 @@ class MFEC(Agent):
         if self.pictures is not None:
             self.pictures.forget_episode()
 
-    def greedy_policy(self, generator: np.random.Generator) -> GreedyPolicy:
+    def greedy_policy(self) -> GreedyPolicy:
         """Return the policy that takes the action of the largest value; looking up leaves no trace in the memory."""
-        embed, greedy = self.embed.fork(), Greedy()
+        embed = self.embed.fork()
 
-        def policy(observation: Observation, state_id: StateId) -> int:
-            values = self.memory.peek(embed(observation), state_id, fleeting=True).values
-            return greedy.choose(Belief(values), 0, generator)
+        def policy(
+            observations: Sequence[Observation], state_ids: Sequence[StateId], luck: Sequence[float]
+        ) -> list[int]:
+            keys = _rows([embed(observation) for observation in observations])
+            return Greedy.choose_each(self.memory.peek(keys, _rows(state_ids)).values, luck)
 
         return policy
 
@@ -225,3 +228,8 @@ class MFEC(Agent):
 
     def _belief(self, key: NDArray[np.float32], recall: Recall) -> Belief:
         return Belief(recall.values, self.memory.std(key, recall) if self.explore.needs_std else None)
+
+
+def _rows(vectors: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Put vectors one below the other; three times as fast as numpy's stack, which counts at every step."""
+    return np.concatenate(vectors).reshape(len(vectors), -1)

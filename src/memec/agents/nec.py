@@ -1,5 +1,6 @@
 """Neural episodic control (Pritzel et al., 2017), with the exploration strategies of the MEMEC paper."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -97,7 +98,7 @@ class NEC(NeuralAgent):
         world = env if isinstance(env, World) else make(env)
         changes |= {"explore": explore, "memory": memory, "optimiser": optimiser}
         settings = (settings or self.general_settings(world.observation.kind)).changed(changes)
-        super().__init__(world, settings, seed, owns_world=isinstance(env, str))
+        super().__init__(world, settings, settings.explore, seed, owns_world=isinstance(env, str))
         fit = self.world.observation
         self.embed = self.make_network(settings, fit.shape, self.world.actions, self.seeds.number("network"))
         self.memory = Memory(
@@ -108,7 +109,6 @@ class NEC(NeuralAgent):
             replace_known_keys=True,
             seed=self.seeds.number("network", 1),
         )
-        self.explore: AnyStrategy = settings.explore
         self.pictures = make_pictures(self.memory, fit.shape, fit.dtype)
         self.replay = ReturnReplay(settings.replay_capacity, fit.shape, fit.dtype)
         self._dictionary = Dictionary(self.memory, settings.optimiser)
@@ -148,13 +148,13 @@ class NEC(NeuralAgent):
         if self.pictures is not None:
             self.pictures.forget_episode()
 
-    def greedy_policy(self, generator: np.random.Generator) -> GreedyPolicy:
+    def greedy_policy(self) -> GreedyPolicy:
         """Return the policy that takes the action of the largest value; looking up leaves no trace in the memory."""
-        greedy = Greedy()
 
-        def policy(observation: Observation, state_id: StateId) -> int:
-            values = self.memory.peek(self.embed(observation[None])[0]).values
-            return greedy.choose(Belief(values), 0, generator)
+        def policy(
+            observations: Sequence[Observation], state_ids: Sequence[StateId], luck: Sequence[float]
+        ) -> list[int]:
+            return Greedy.choose_each(self.memory.peek(self.embed(np.stack(observations))).values, luck)
 
         return policy
 

@@ -11,6 +11,7 @@ from memec.agents.agent import Agent, Shapes
 from memec.agents.optimiser import OptimiserSettings
 from memec.envs.world import World
 from memec.errors import MemecError, NotFiniteError
+from memec.explore import AnyStrategy
 from memec.memory.memory import refuse_if_too_large
 from memec.settings import Settings
 from memec.train.protocol import Observation
@@ -57,8 +58,10 @@ class NeuralAgent(Agent):
 
     settings: NeuralSettings
 
-    def __init__(self, world: World, settings: NeuralSettings, seed: int, *, owns_world: bool) -> None:
-        super().__init__(world, settings, seed, owns_world=owns_world)
+    def __init__(
+        self, world: World, settings: NeuralSettings, explore: AnyStrategy, seed: int, *, owns_world: bool
+    ) -> None:
+        super().__init__(world, settings, explore, seed, owns_world=owns_world)
         self._decisions = 0
         self._means = Means()
 

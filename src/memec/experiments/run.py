@@ -14,6 +14,7 @@ from memec.errors import MemecError, unknown_name
 from memec.experiments.run_settings import RunSettings
 from memec.train import Evaluation, RunFolder, Seeds, evaluating, show_progress
 from memec.train.diary import Diary
+from memec.train.evaluation import worlds_for_evaluation
 from memec.train.recording import Recording
 from memec.train.run_folder import Status
 from memec.train.tensorboard import TensorBoard
@@ -111,13 +112,19 @@ def evaluate_run(path: Path, episodes: int, *, env: str | None = None, seed: int
     agent = AGENTS[settings.agent.name].load(checkpoint.file, world_for(settings, training=True))
     protocol = settings.training.changed({"evaluation_episodes": episodes})
     seeds = Seeds(settings.seed if seed is None else seed)
-    game = evaluating(agent, world_for(settings, training=False), protocol, seeds, agent.steps)
+    game = evaluating(agent, _evaluation_worlds(settings, episodes), protocol, seeds, agent.steps)
     while True:
         try:
             next(game)
         except StopIteration as done:
             evaluation: Evaluation = done.value
             return evaluation
+
+
+def _evaluation_worlds(settings: RunSettings, episodes: int) -> list[World]:
+    first = world_for(settings, training=False)
+    others = worlds_for_evaluation(first.observation.kind, episodes) - 1
+    return [first, *(world_for(settings, training=False) for _ in range(others))]
 
 
 def _agent(settings: RunSettings) -> Agent:
@@ -143,13 +150,13 @@ def _train(
     tensorboard: TensorBoard | None,
 ) -> Outcome:
     evaluated = settings.training.evaluate_every_steps > 0
-    evaluation_world = world_for(settings, training=False) if evaluated else None
+    evaluation_worlds = _evaluation_worlds(settings, settings.training.evaluation_episodes) if evaluated else []
     with folder.only_writer():
         recording = Recording(folder, agent, settings.checkpoint)
         if resume:
             recording.take_up(settings.training.steps)
         start = agent.steps
-        events = agent.train(settings.training, evaluation_world, settings.checkpoint.every_steps)
+        events = agent.train(settings.training, evaluation_worlds, settings.checkpoint.every_steps)
         diary = Diary(folder.path, agent.diagnostics, tensorboard)
         events = recording.follow(diary.follow(events, start))
         if progress:

@@ -8,6 +8,7 @@ generator's own `choice` takes 10 microseconds and more.
 from math import exp, inf, isfinite
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from memec.explore.belief import Floats
@@ -69,6 +70,15 @@ def argmax_random_tie(values: Floats, u: float) -> int:
                 return i
             remaining -= 1
     return REFUSED
+
+
+@njit(cache=True, nogil=True)
+def argmax_of_each(values: Floats, u: Floats) -> npt.NDArray[np.int64]:
+    """The index of the largest value in each row, as `argmax_random_tie` has it."""
+    largest = np.empty(values.shape[0], np.int64)
+    for row in range(values.shape[0]):
+        largest[row] = argmax_random_tie(values[row], u[row])
+    return largest
 
 
 @njit(cache=True, nogil=True)

@@ -1,11 +1,13 @@
 """The best action by mean value: how every agent is evaluated."""
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+import numpy as np
 from numpy.random import Generator
 
 from memec.explore.belief import Belief, Floats, unusable
-from memec.explore.choice import argmax_random_tie, empty_like, uniform_over_largest
+from memec.explore.choice import argmax_of_each, argmax_random_tie, empty_like, uniform_over_largest
 from memec.settings import Settings
 
 
@@ -21,6 +23,15 @@ class Greedy(Settings):
         if action < 0:
             raise unusable(belief)
         return action
+
+    @staticmethod
+    def choose_each(values: Floats, luck: Sequence[float]) -> list[int]:
+        """Take the best action of each row; the luck of a row, in [0, 1), chooses among equals."""
+        actions = argmax_of_each(values, np.array(luck))
+        if (actions < 0).any():
+            raise unusable(Belief(values))
+        chosen: list[int] = actions.tolist()
+        return chosen
 
     def probabilities(self, belief: Belief, step: int) -> Floats:
         """The distribution `choose` draws from."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, Blocks, append, remove
 from memec.memory.cells import Cells, cell_of
 from memec.memory.kernels import COMPILE, LARGEST, insert, squared_distance
+from memec.memory.tables import Floats, Ints, Keys, Places, StateIds, find_known, weigh
 
 LANES = 64
 
@@ -28,7 +29,15 @@ ENTRIES_PER_CELL = 40
 # Squared distances carry a relative rounding error of about (dimensions + 2) * 6e-8; ruling out allows for more.
 SLACK = np.float32(1 + 1e-4)
 
+# The rows of a batch are mostly the same few episodes every time: each goes on from where it was.
+STREAMS = 16
+
 NONE = np.empty(0, np.intp)
+
+Books = tuple[Floats, StateIds, Ints, Ints, Places]
+"""A memory's returns, state ids, stamps of last use, sizes and places."""
+Room = tuple[NDArray[np.bool_], Floats, Keys, Ints, NDArray[np.bool_]]
+"""Room for what a recall says: which actions to search, values, squared distances, slots, which are exact."""
 
 
 class Exact:
@@ -39,7 +48,7 @@ class Exact:
     def __init__(self, keys: NDArray[np.float32], actions: int, neighbours: int, *, seed: int = 0) -> None:
         self._keys = keys
         self._actions = actions
-        self._last_found = np.full((actions, neighbours), -1, np.int64)
+        self._last_found = np.full((STREAMS, actions, neighbours), -1, np.int64)
         self._entries = 0
         self._arrange(Cells.whole())
 
@@ -61,11 +70,32 @@ class Exact:
         slots: NDArray[np.int64],
         remember: bool,
     ) -> None:
-        """Fill in, per query and wanted action, the nearest entries; missing ones are inf and -1."""
+        """Fill in, per query and wanted action, the nearest entries; missing ones are inf and -1.
+
+        What was found bounds the next search whether or not it is to `remember`: that changes no answer.
+        """
         _nearest(
-            queries, wanted, squared_distances, slots, remember, self._keys, self._last_found, self._boxes,
+            queries, wanted, squared_distances, slots, self._keys, self._last_found, self._boxes,
             self._block_keys, self._blocks.chains, self._blocks.members,
         )  # fmt: skip
+
+    def look_up(
+        self,
+        queries: NDArray[np.float32],
+        state_ids: NDArray[np.uint64],
+        books: Books,
+        room: Room,
+        inverse_distance: bool,
+        delta: float,
+        initial_value: float,
+        stamp: int,
+    ) -> bool:
+        """Do all of a recall in one compiled call: for short keys, calling costs as much as searching."""
+        finite: bool = _look_up(
+            queries, state_ids, *books, *room, inverse_distance, delta, initial_value, stamp, self._keys,
+            self._last_found, self._boxes, self._block_keys, self._blocks.chains, self._blocks.members,
+        )  # fmt: skip
+        return finite
 
     def rebuild(self) -> None:
         """Take in that all keys changed in place: cut the cells anew and file every entry again."""
@@ -183,9 +213,9 @@ def _scan(
     found_slots: NDArray[np.int64],
     block_keys: NDArray[np.float32],
     members: NDArray[np.int32],
+    distances: NDArray[np.float32],
 ) -> np.float32:
     """Merge a chain into what was found; return the distance up to which an entry still matters."""
-    distances = np.empty(LANES, np.float32)
     last = len(found_distances) - 1
     while block >= 0:
         _block_distances(block_keys, block, query, distances)
@@ -206,13 +236,42 @@ def _scan(
     return bound
 
 
+@njit(inline="always", **COMPILE)
+def _cells_within(
+    bound: np.float32,
+    action: int,
+    query: NDArray[np.float32],
+    boxes: NDArray[np.float32],
+    chains: NDArray[np.int32],
+    distances: NDArray[np.float32],
+    away: NDArray[np.float32],
+    near: NDArray[np.int64],
+) -> int:
+    """List the filled cells of an action that may hold an entry within the bound, and how far `away` each is."""
+    groups = boxes.shape[1]
+    cells = len(chains) // len(boxes)
+    count = 0
+    for group in range(groups):
+        _box_distances(boxes[action, group], query, distances)
+        within = 0
+        for lane in range(LANES):
+            within += distances[lane] <= bound
+        if within > 0:
+            for lane in range(min(LANES, cells - group * LANES)):
+                cell = group * LANES + lane
+                if distances[lane] <= bound and chains[action * cells + cell, FIRST] >= 0:
+                    away[count] = distances[lane]
+                    near[count] = cell
+                    count += 1
+    return count
+
+
 @njit(**COMPILE)
 def _nearest(
     queries: NDArray[np.float32],
     wanted: NDArray[np.bool_],
     squared_distances: NDArray[np.float32],
     slots: NDArray[np.int64],
-    remember: bool,
     keys: NDArray[np.float32],
     last_found: NDArray[np.int64],
     boxes: NDArray[np.float32],
@@ -221,9 +280,11 @@ def _nearest(
     members: NDArray[np.int32],
 ) -> None:
     """Search each wanted action: nearest cells first until k are found, then all that cannot be ruled out."""
-    actions, groups = boxes.shape[:2]
+    actions = len(boxes)
     cells = len(chains) // actions
-    away = np.zeros(groups * LANES, np.float32)
+    away = np.empty(cells, np.float32)
+    near = np.empty(cells, np.int64)
+    distances = np.empty(LANES, np.float32)
     query = np.zeros(block_keys.shape[1], np.float32)
     for row in range(len(queries)):
         query[: keys.shape[1]] = queries[row]
@@ -234,28 +295,66 @@ def _nearest(
             found_distances[:] = np.inf
             found_slots[:] = -1
             bound = np.float32(np.inf)
-            if last_found[action, -1] >= 0:
+            last = last_found[row % len(last_found), action]
+            if last[-1] >= 0:
                 bound = np.float32(0)
-                for slot in last_found[action]:
+                for slot in last:
                     bound = max(bound, squared_distance(keys, slot, queries[row]))
                 bound *= SLACK
-            if cells > 1:
-                for group in range(groups):
-                    _box_distances(boxes[action, group], query, away[group * LANES : (group + 1) * LANES])
-            own = chains[action * cells : (action + 1) * cells]
-            while cells > 1 and found_slots[-1] < 0:
-                nearest = -1
-                for cell in range(cells):
-                    if own[cell, FIRST] >= 0 and away[cell] >= 0 and (nearest < 0 or away[cell] < away[nearest]):
-                        nearest = cell
-                if nearest < 0:
-                    break
-                first, filled = own[nearest, FIRST], own[nearest, FILLED]
-                bound = _scan(first, filled, query, bound, found_distances, found_slots, block_keys, members)
-                away[nearest] = np.float32(-1)  # done
-            for cell in range(cells):
-                if 0 <= away[cell] <= bound * SLACK and own[cell, FIRST] >= 0:
-                    first, filled = own[cell, FIRST], own[cell, FILLED]
-                    bound = _scan(first, filled, query, bound, found_distances, found_slots, block_keys, members)
-            if remember:
-                last_found[action] = found_slots
+            left = _cells_within(bound * SLACK, action, query, boxes, chains, distances, away, near)
+            while left > 0:
+                at = left - 1
+                if found_slots[-1] < 0:
+                    for other in range(left):
+                        if away[other] < away[at]:
+                            at = other
+                if away[at] <= bound * SLACK:
+                    chain = chains[action * cells + near[at]]
+                    bound = _scan(
+                        chain[FIRST], chain[FILLED], query, bound,
+                        found_distances, found_slots, block_keys, members, distances,
+                    )  # fmt: skip
+                left -= 1
+                away[at], near[at] = away[left], near[left]
+            last[:] = found_slots
+
+
+@njit(**COMPILE)
+def _look_up(
+    queries: Keys,
+    state_ids: StateIds,
+    returns: Floats,
+    table_state_ids: StateIds,
+    last_used: Ints,
+    sizes: Ints,
+    places: Places,
+    wanted: NDArray[np.bool_],
+    values: Floats,
+    squared_distances: Keys,
+    slots: Ints,
+    exact: NDArray[np.bool_],
+    inverse_distance: bool,
+    delta: float,
+    initial_value: float,
+    stamp: int,
+    keys: Keys,
+    last_found: Ints,
+    boxes: Keys,
+    block_keys: Keys,
+    chains: NDArray[np.int32],
+    members: NDArray[np.int32],
+) -> bool:
+    """Find known states, search for the others, weigh what was found; false if a query is not finite."""
+    searches = find_known(
+        queries, state_ids, table_state_ids, sizes, places, wanted, exact, squared_distances, slots
+    )  # fmt: skip
+    if searches < 0:
+        return False
+    if searches > 0:
+        _nearest(
+            queries, wanted, squared_distances, slots, keys, last_found, boxes, block_keys, chains, members
+        )  # fmt: skip
+    weigh(
+        exact, squared_distances, slots, returns, inverse_distance, delta, initial_value, last_used, stamp, values
+    )  # fmt: skip
+    return True

@@ -11,6 +11,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_va
 
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import moves, tables
+from memec.memory.exact import Exact, Room
 from memec.memory.saved import check_memory
 from memec.memory.uncertainty import gaussian_process_std
 from memec.settings import Settings
@@ -18,6 +19,7 @@ from memec.settings import Settings
 # Measured: shorter keys are pruned exactly in a few microseconds, and small tables are read whole as quickly.
 LONGEST_KEY_FOR_EXACT = 32
 MOST_SLOTS_FOR_EXACT = 10_000
+NOT_FINITE = "A key to look up is NaN or infinite."
 NO_STATE_IDS = np.empty((0, 2), np.uint64)
 BYTES_PER_ENTRY = 8 + 16 + 8 + 8 + 4 * 4  # return, state id, step, stamp, map at up to quarter load
 
@@ -129,14 +131,16 @@ class Memory:
         self._learning_rate = -1.0 if learning_rate is None else learning_rate
         self._replace_known_keys = replace_known_keys
         self._inverse_distance = settings.kernel == "inverse-distance"
+        self._kernel = self._inverse_distance, settings.delta, settings.initial_value
         self._places = tables.places_for(slots)
         length = max(1, settings.capacity // 8)
         self._queue = np.zeros((actions, length), np.int64)
         self._queue_stamps = np.zeros((actions, length), np.int64)
         self._queue_head = np.full(actions, length, np.int64)
         self._drift = np.zeros(slots, np.float32)
-        wanted, room = self._room_for(1)
-        self._fleeting = wanted, room, Recall(*(array[0] for array in room))
+        self._books = self.returns, self.state_ids, self._last_used, self.sizes, self._places
+        room = self._room_for(1)
+        self._fleeting = room, Recall(*(array[0] for array in room[1:]))
         self._seed = seed
 
     def __len__(self) -> int:
@@ -312,42 +316,33 @@ class Memory:
             raise MemecError(f"Keys of this memory have {self.key_size} numbers; one of {queries.shape[1]} came.")
         ids = NO_STATE_IDS if state_ids is None else state_ids.reshape(-1, 2)
         if fleeting and single:
-            wanted, (values, squared_distances, slots, exact), found = self._fleeting
+            room, found = self._fleeting
         else:
-            wanted, (values, squared_distances, slots, exact) = self._room_for(len(queries))
-            found = None
+            room = self._room_for(len(queries))
+            found = Recall(*(array[0] for array in room[1:])) if single else Recall(*room[1:])
+        search, kernel = self._search, self._kernel
+        if actions is None and type(search) is Exact:
+            if not search.look_up(queries, ids, self._books, room, *kernel, stamp):
+                raise NotFiniteError(NOT_FINITE)
+            return found
+        wanted, values, squared_distances, slots, exact = room
         searches = tables.find_known(
             queries, ids, self.state_ids, self.sizes, self._places, wanted, exact, squared_distances, slots
         )
         if searches < 0:
-            raise NotFiniteError("A key to look up is NaN or infinite.")
+            raise NotFiniteError(NOT_FINITE)
         if actions is not None:
             wanted &= actions[:, None] == np.arange(self.actions)
         if searches > 0:
-            self._search.nearest(queries, wanted, squared_distances, slots, stamp >= 0)
-        tables.weigh(
-            exact,
-            squared_distances,
-            slots,
-            self.returns,
-            self._inverse_distance,
-            self.settings.delta,
-            self.settings.initial_value,
-            self._last_used,
-            stamp,
-            values,
-        )
-        if found is not None:
-            return found
-        if single:
-            return Recall(values[0], squared_distances[0], slots[0], exact[0])
-        return Recall(values, squared_distances, slots, exact)
+            search.nearest(queries, wanted, squared_distances, slots, stamp >= 0)
+        tables.weigh(exact, squared_distances, slots, self.returns, *kernel, self._last_used, stamp, values)
+        return found
 
-    def _room_for(self, queries: int) -> tuple[NDArray[np.bool_], Recall]:
+    def _room_for(self, queries: int) -> Room:
         """Return arrays for which actions to search, and for what is found."""
         shape = (queries, self.actions, self.settings.neighbours)
         wanted, exact = np.empty(shape[:2], np.bool_), np.empty(shape[:2], np.bool_)
-        return wanted, Recall(np.empty(shape[:2]), np.empty(shape, np.float32), np.empty(shape, np.int64), exact)
+        return wanted, np.empty(shape[:2]), np.empty(shape, np.float32), np.empty(shape, np.int64), exact
 
     def _tables(self) -> dict[str, NDArray[Any]]:
         return {
@@ -377,7 +372,6 @@ class Memory:
 
             target = self.settings.target_recall
             return Approximate(self.keys, self.actions, self.settings.neighbours, seed=self._seed, target_recall=target)
-        from memec.memory.exact import Exact
         from memec.memory.following import Following
 
         kind = Following if self._replace_known_keys else Exact

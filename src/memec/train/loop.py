@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,19 +55,19 @@ class Loop:
         self._actions: list[int] = []  # of the game under way: with its seed they lead back to where it is
 
     def run(
-        self, settings: TrainingSettings, evaluation_world: World | None = None, tick_every_steps: int = 0
+        self, settings: TrainingSettings, evaluation_worlds: Sequence[World] = (), tick_every_steps: int = 0
     ) -> Generator[Event]:
         """Train until `settings.steps` steps have been taken in all, and yield what happens on the way.
 
         Whenever it yields, the loop can be saved. Ticks come by time, and at every multiple of `tick_every_steps`.
         """
         agent, world = self._agent, self._world
-        every = settings.evaluate_every_steps if evaluation_world is not None else 0
+        every = settings.evaluate_every_steps if evaluation_worlds else 0
         next_tick = time.perf_counter() + TICK_SECONDS
         observation = self._reset(new_game=True) if self._observation is None else self._observation
         while True:
-            if every and self.step % every == 0 and self.step > self._evaluated and evaluation_world is not None:
-                evaluation = yield from evaluating(agent, evaluation_world, settings, self._seeds, self.step)
+            if every and self.step % every == 0 and self.step > self._evaluated:
+                evaluation = yield from evaluating(agent, evaluation_worlds, settings, self._seeds, self.step)
                 self._evaluated = self.step
                 yield evaluation
             if self.step >= settings.steps:

@@ -1,5 +1,6 @@
 """What the loop knows of an agent."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,8 +13,10 @@ StateId = NDArray[np.uint64]
 class GreedyPolicy(Protocol):
     """Acts as well as the agent can, and changes nothing in it."""
 
-    def __call__(self, observation: Observation, state_id: StateId) -> int:
-        """Return the best action; ties are broken at random."""
+    def __call__(
+        self, observations: Sequence[Observation], state_ids: Sequence[StateId], luck: Sequence[float]
+    ) -> list[int]:
+        """Return the best action of each state; equally good ones are chosen among by luck, a number in [0, 1)."""
 
 
 class Learner(Protocol):
@@ -28,5 +31,5 @@ class Learner(Protocol):
     def abandon_episode(self) -> None:
         """Forget the episode under way: it will not be finished."""
 
-    def greedy_policy(self, generator: np.random.Generator) -> GreedyPolicy:
-        """Return the policy to evaluate; the generator breaks ties."""
+    def greedy_policy(self) -> GreedyPolicy:
+        """Return the policy to evaluate."""

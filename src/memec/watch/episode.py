@@ -33,8 +33,8 @@ def play(agent: Agent, world: World, seeds: Seeds, *, exploring: bool, most_step
 
     A greedy episode is the first that an evaluation of this agent with these seeds plays.
     """
-    generator = seeds.generator("evaluation", agent.steps)
-    policy = agent.greedy_policy(generator)
+    generator = seeds.generator("evaluation", agent.steps, 0)
+    policy = agent.greedy_policy()
     score = 0.0
     try:
         observation = world.reset(seeds.number("evaluation", agent.steps, 0))
@@ -43,7 +43,7 @@ def play(agent: Agent, world: World, seeds: Seeds, *, exploring: bool, most_step
             if exploring:
                 action = int(agent.choose_actions(observation[None], state_id[None], False, generator)[0])
             else:
-                action = policy(observation, state_id)
+                (action,) = policy([observation], [state_id], [generator.random()])
             yield Seen(observation, state_id, picture_of(world, observation), score, action)
             observation, reward, terminated, truncated = world.step(action)
             score += reward
