@@ -265,3 +265,51 @@ def test_loading_what_is_no_agent_is_an_error_and_no_more(content: bytes, tmp_pa
         MFEC.load(file)
     with pytest.raises(MemecError, match="no file"):
         MFEC.load(tmp_path / "missing")
+
+
+class Corridor(gymnasium.Env[Any, Any]):
+    """Walks on, a reward of 1 a step, until the end comes or the time limit does."""
+
+    observation_space = Box(0, np.inf, (1,), np.float32)
+    action_space = Discrete(2)
+
+    def __init__(self, length: int, *, cut_off: bool) -> None:
+        self.length, self.cut_off, self.at = length, cut_off, 0
+
+    def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
+        self.at = 0
+        return np.array([self.at], np.float32), {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.at += 1
+        over = self.at == self.length
+        return np.array([self.at], np.float32), 1.0, over and not self.cut_off, over and self.cut_off, {}
+
+
+@pytest.mark.parametrize("truncation", ["terminal", "bootstrap", "discard"])
+def test_a_return_that_really_ended_is_believed_whatever_is_done_with_those_cut_off(truncation: Any) -> None:
+    agent = MFEC(Corridor(6, cut_off=False), discount=0.5, truncation=truncation).learn(6)
+    assert sorted(agent.memory.returns[agent.memory.used()]) == discounted_returns(6 * [1.0], 0.5)[::-1].tolist()
+
+
+def test_a_return_cut_off_is_believed_as_in_the_paper() -> None:
+    agent = MFEC(Corridor(6, cut_off=True), discount=0.5, truncation="terminal").learn(6)
+    assert len(agent.memory) == 6 and agent.memory.returns.min() == 0.0 and max(agent.memory.returns) < 2.0
+
+
+def test_moments_within_two_time_constants_of_a_cut_are_left_out() -> None:
+    agent = MFEC(Corridor(6, cut_off=True), discount=0.5, truncation="discard").learn(6)
+    assert sorted(agent.memory.keys[agent.memory.used(), 0]) == [0.0, 1.0]
+    for discount, length in ((0.5, 4), (1.0, 50), (0.99, 200)):
+        assert (
+            len(MFEC(Corridor(length, cut_off=True), discount=discount, truncation="discard").learn(length).memory) == 0
+        )
+
+
+def test_a_cut_return_goes_on_with_what_the_last_state_is_worth() -> None:
+    """Every state is worth 2 with a discount of .5; an episode goes on from what others said of where it ended."""
+    agent = MFEC(Corridor(8, cut_off=True), discount=0.5, truncation="bootstrap").learn(400)
+    returns = agent.memory.returns[agent.memory.used()]
+    plain = MFEC(Corridor(8, cut_off=True), discount=0.5, truncation="terminal").learn(400)
+    assert returns.min() > 1.9 and plain.memory.returns[plain.memory.used()].min() == 1.0
+    assert returns.max() <= 2.0

@@ -11,7 +11,7 @@ from memec.agents.agent import Agent, Env
 from memec.agents.diagnostics import MOMENTS, memory_diagnostics
 from memec.agents.memories import Memories, Thought, memories_behind
 from memec.agents.pictures import make_pictures
-from memec.agents.returns import discounted_returns
+from memec.agents.returns import Truncation, discounted_returns, uncertain_steps
 from memec.embed import Embedding, EmbedSettings, key_size_of, make_embedding
 from memec.envs.world import World, make
 from memec.errors import MemecError
@@ -33,7 +33,7 @@ class MFECSettings(Settings):
     memory: MemorySettings = MemorySettings()
     explore: Strategy = Mellowmax()
     embed: EmbedSettings = EmbedSettings()
-    truncation: Literal["terminal"] = "terminal"
+    truncation: Truncation = "terminal"
     """What the return of an episode cut off by a time limit is taken for."""
 
 
@@ -73,7 +73,7 @@ class MFEC(Agent):
         memory: MemorySettings | dict[str, Any] | None = None,
         embed: EmbedSettings | dict[str, Any] | None = None,
         discount: float | None = None,
-        truncation: Literal["terminal"] | None = None,
+        truncation: Truncation | None = None,
         seed: int = 0,
         settings: MFECSettings | None = None,
     ) -> None:
@@ -113,12 +113,7 @@ class MFEC(Agent):
         """Keep the reward; at the end of the episode remember the return of every moment in it."""
         self._rewards.append(reward)
         if terminated or truncated:
-            keys, state_ids, actions, steps = zip(*self._episode, strict=True)
-            returns = discounted_returns(self._rewards, self.settings.discount)
-            ids = _rows(state_ids)
-            changed = self.memory.write(actions, _rows(keys), returns, ids, steps)
-            if self.pictures is not None:
-                self.pictures.keep(self.memory, changed, np.array(actions), ids)
+            self._remember(observation, self.settings.truncation if not terminated else "terminal")
             self.abandon_episode()
 
     def abandon_episode(self) -> None:
@@ -225,6 +220,22 @@ class MFEC(Agent):
     def from_settings(cls, env: Env, settings: MFECSettings, *, seed: int = 0) -> Self:
         """Make the agent from its settings, as the command line does."""
         return cls(env, settings=settings, seed=seed)
+
+    def _remember(self, last_observation: Observation, truncation: Truncation) -> None:
+        """Write the return of every moment of the episode, or of those the truncation leaves certain."""
+        discount, count, value_at_end = self.settings.discount, len(self._episode), 0.0
+        if truncation == "bootstrap":
+            value_at_end = float(self.memory.peek(self.embed.fork()(last_observation)).values.max())
+        elif truncation == "discard":
+            count -= uncertain_steps(discount, count)
+        if count == 0:
+            return
+        returns = discounted_returns(self._rewards, discount, value_at_end)[:count]
+        keys, state_ids, actions, steps = zip(*self._episode[:count], strict=True)
+        ids = _rows(state_ids)
+        changed = self.memory.write(actions, _rows(keys), returns, ids, steps)
+        if self.pictures is not None:
+            self.pictures.keep(self.memory, changed, np.array(actions), ids)
 
     def _belief(self, key: NDArray[np.float32], recall: Recall) -> Belief:
         return Belief(recall.values, self.memory.std(key, recall) if self.explore.needs_std else None)

@@ -15,7 +15,7 @@ from memec.agents.neural import NeuralAgent, NeuralSettings
 from memec.agents.optimiser import OptimiserSettings, parameter_optimiser
 from memec.agents.pictures import Joined, make_pictures
 from memec.agents.replay import ReturnReplay
-from memec.agents.returns import n_step_returns
+from memec.agents.returns import Truncation, n_step_returns
 from memec.envs.world import World, make
 from memec.errors import NotFiniteError
 from memec.explore import AnyStrategy, Belief, Greedy, Mellowmax, Strategy
@@ -27,8 +27,6 @@ from memec.train.protocol import GreedyPolicy, Observation, StateId
 
 if TYPE_CHECKING:
     from memec.embed.networks import Network
-
-Truncation = Literal["terminal", "bootstrap", "discard"]
 
 
 class NECSettings(NeuralSettings):
