@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memec.agents import D3QN as D3QN
     from memec.agents import MFEC as MFEC
     from memec.agents import NEC as NEC
+    from memec.agents import VPEC as VPEC
     from memec.agents.memories import Memories as Memories
     from memec.envs.world import World as World
     from memec.envs.world import make as make
@@ -31,6 +32,7 @@ _HOMES = {
     "D3QN": "memec.agents",
     "MFEC": "memec.agents",
     "NEC": "memec.agents",
+    "VPEC": "memec.agents",
     "Memories": "memec.agents.memories",
     "World": "memec.envs.world",
     "make": "memec.envs.world",

@@ -39,6 +39,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "mfec": {"memory": {"capacity": 30}},
     "nec": {"memory": {"capacity": 30}, "train_start_steps": 20, "replay_capacity": 40, "batch_size": 4},
     "d3qn": {"train_start_steps": 20, "replay_capacity": 40, "batch_size": 4},
+    "vpec": {"memory": {"capacity": 64}},
 }
 
 
@@ -186,6 +187,7 @@ CLAIMS: dict[str, dict[str, Any]] = {
     },
     "nec": {"memory.capacity": 10_000_000, "replay_capacity": 100_000_000, "hidden_size": 4_000, "key_size": 4_000},
     "d3qn": {"replay_capacity": 300_000_000, "hidden_size": 4_000},
+    "vpec": {"memory.capacity": 10_000_000, "memory.neighbours": 10_000},
 }
 MEASURE = """
 import json, resource, sys

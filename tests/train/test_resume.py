@@ -27,6 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "mfec": {"memory": {"capacity": 80}},
     "nec": {"memory": {"capacity": 80}, "train_start_steps": 50, "replay_capacity": 150, "batch_size": 8},
     "d3qn": {"train_start_steps": 50, "replay_capacity": 150, "batch_size": 8, "target_update_steps": 60},
+    "vpec": {"memory": {"capacity": 64}},
 }
 OFTEN = CheckpointSettings(every_steps=40)
 

@@ -35,6 +35,7 @@ OWN_SETTINGS: dict[str, dict[str, Any]] = {
     "mfec": MEMORY,
     "nec": MEMORY | NETWORK | {"n_step": 10},
     "d3qn": NETWORK | {"target_update_steps": 50},
+    "vpec": MEMORY,
 }
 """Small enough that everything wraps around, is replaced and is trained within a short run."""
 LONGEST_LIFE_SECONDS = 240.0
@@ -52,7 +53,7 @@ class Case(NamedTuple):
     def arguments(self, folder: Path) -> list[str]:
         """What to tell the command line to begin the run."""
         settings = SETTINGS | OWN_SETTINGS.get(self.agent, {}) | {"checkpoint.every_steps": self.checkpoint_every}
-        if self.agent != "d3qn" and self.environment != "CartPole-v1":
+        if self.agent in ("mfec", "nec") and self.environment != "CartPole-v1":
             settings |= {"memory.search": "approximate"}
         changes = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
         return [
@@ -196,6 +197,8 @@ def cases(agents: list[str], checkpoint_every: int, length: float) -> Iterator[C
     """Every agent in every environment."""
     for agent in agents:
         for environment, steps in ENVIRONMENTS.items():
+            if agent == "vpec" and environment.startswith("ALE/"):
+                continue  # not for frames
             yield Case(agent, environment, round(length * steps), checkpoint_every)
 
 

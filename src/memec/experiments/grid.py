@@ -31,6 +31,7 @@ ENVIRONMENTS = SMALL | GAMES
 STUDIES = {**{name: (name,) for name in ENVIRONMENTS}, "small": tuple(SMALL), "atari": tuple(GAMES)}
 WHATS = (*STUDIES, "omega", "all")
 
+AGENTS_OF_THE_PAPER = ("mfec", "nec", "d3qn")
 STRATEGIES_OF_THE_PAPER = ("epsilon-greedy", "boltzmann", "mellowmax", "ucb", "thompson")
 STRATEGIES_ON_ATARI = ("epsilon-greedy", "mellowmax")
 ONLY_EPSILON_GREEDY = ("d3qn",)
@@ -108,7 +109,7 @@ def plan(
     """
     if what not in WHATS:
         raise unknown_name("part of the study", what, WHATS)
-    agents = _known("agent", agents, AGENTS)
+    agents = _known("agent", agents, AGENTS_OF_THE_PAPER, AGENTS)
     strategies = _known("strategy", strategies, STRATEGIES_OF_THE_PAPER, STRATEGIES)
     environments = _known("environment", environments, ENVIRONMENTS)
     if seeds < 1:

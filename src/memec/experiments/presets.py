@@ -3,7 +3,7 @@
 from typing import Any, Literal, NamedTuple
 
 from memec.agents import AGENTS
-from memec.errors import unknown_name
+from memec.errors import MemecError, unknown_name
 from memec.experiments.run_settings import RunSettings
 from memec.explore import STRATEGIES
 
@@ -55,6 +55,9 @@ PAPER_STRATEGIES: dict[tuple[str, str, str], dict[str, Any]] = {
 }
 """What the paper's tables give a strategy by agent and kind of observation, where it differs from the defaults."""
 
+BEYOND_THE_PAPER = ("vpec",)
+"""Agents that the paper does not have, with one set of settings for all environments."""
+
 PAPER_STEPS = {("nec", "frames"): 3_500_000}
 """Budgets that an agent has for itself."""
 
@@ -83,22 +86,27 @@ def settings_for(
         raise unknown_name("preset", preset, PRESETS)
     if agent not in AGENTS:
         raise unknown_name("agent", agent, AGENTS)
-    if explore is not None and explore not in STRATEGIES:
-        raise unknown_name("agent.explore", explore, STRATEGIES)
+    known = [*STRATEGIES, "optimism"]
+    if explore is not None and explore not in known:
+        raise unknown_name("agent.explore", explore, known)
+    if agent in BEYOND_THE_PAPER and preset == "paper":
+        raise MemecError(f"The paper has no {agent}: use --preset tuned.")
     domain = PAPER.get(environment)
     content: dict[str, Any] = {"environment": {"id": environment}}
-    if domain is None:
+    if domain is None or agent in BEYOND_THE_PAPER:
         general = AGENTS[agent].general_settings(kind).model_dump(mode="json")
         if explore not in (None, general["explore"]["name"]):
             general["explore"] = {"name": explore}
         content["agent"] = general
-        content["training"] = GENERAL_TRAINING[kind]
     else:
         content["agent"] = _paper_agent(agent, domain, kind, explore)
+    if domain is None:
+        content["training"] = GENERAL_TRAINING[kind]
+    else:
         steps = PAPER_STEPS.get((agent, kind), domain.steps)
         content["training"] = {"steps": steps, "evaluate_every_steps": domain.evaluate_every_steps}
     settings = RunSettings.read(content)
-    if preset == "tuned" and domain is not None:
+    if preset == "tuned" and domain is not None and agent not in BEYOND_THE_PAPER:
         settings = settings.changed({"agent": _tuned(environment, agent, kind, settings.agent.explore.name)})
     return settings.changed(changes or {})
 

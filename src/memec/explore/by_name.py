@@ -9,12 +9,13 @@ from memec.explore.boltzmann import Boltzmann
 from memec.explore.epsilon_greedy import EpsilonGreedy
 from memec.explore.greedy import Greedy
 from memec.explore.mellowmax import Mellowmax
+from memec.explore.optimism import Optimism
 from memec.explore.thompson import Thompson
 from memec.explore.ucb import UCB
 
-AnyStrategy = EpsilonGreedy | Boltzmann | Mellowmax | UCB | Thompson | Greedy
+AnyStrategy = EpsilonGreedy | Boltzmann | Mellowmax | UCB | Thompson | Greedy | Optimism
 
-Strategy = Annotated[AnyStrategy, Field(discriminator="name")]
+Strategy = Annotated[EpsilonGreedy | Boltzmann | Mellowmax | UCB | Thompson | Greedy, Field(discriminator="name")]
 """Any strategy, as a field of settings: its `name` says which."""
 
 STRATEGIES: dict[str, type[AnyStrategy]] = {

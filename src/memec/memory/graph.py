@@ -1,0 +1,272 @@
+"""The memory of value-propagating episodic control: experiences that know which others are like where they led."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from memec.errors import MemecError, NotFiniteError
+from memec.memory import propagation
+from memec.memory.exact import Exact
+from memec.memory.propagation import BEST, HOPE, LANES, RANGE, VALUE, WORST
+from memec.memory.saved import check_arrays
+from memec.settings import Settings
+
+Arrays = dict[str, NDArray[Any]]
+AT_ONCE = 1_024
+"""How many states are looked up in one call when all are: bounds the room that takes."""
+
+
+class GraphSettings(Settings):
+    """How much is remembered, and how values spread over it. Lengths are in steps as the world typically makes them."""
+
+    capacity: PositiveInt = 50_000
+    """Entries per action; when they are used up, the nearest entry makes room."""
+    neighbours: PositiveInt = 11
+    """How many of the most similar entries speak for a state."""
+    width: PositiveFloat = 0.1
+    """The squared distance below which neighbours count about the same, in squared steps."""
+    far: PositiveFloat = 0.5
+    """The squared distance of the nearest entry at which a state is half unknown, in squared steps."""
+    doubt: NonNegativeFloat = 1.0
+    """How much a value is lowered per step of distance to its neighbours, in what a step can be worth."""
+    sweeps: float = Field(100.0, gt=0.0)
+    """Entries whose values are brought up to date per step, besides those of the episode."""
+
+
+class View(NamedTuple):
+    """What is near to some states."""
+
+    slots: NDArray[np.int64]
+    """[states, actions, neighbours] -1 where there is none."""
+    squared_distances: NDArray[np.float32]
+
+
+class Opinion(NamedTuple):
+    """What is thought of some states, by action."""
+
+    values: NDArray[np.float64]
+    hopes: NDArray[np.float64]
+
+
+class Graph:
+    """Experiences of every action: a key, a reward, and the entries nearest to where it led."""
+
+    def __init__(self, settings: GraphSettings, actions: int, key_size: int, discount: float) -> None:
+        capacity = -(-settings.capacity // LANES) * LANES
+        slots = actions * capacity
+        self.settings = settings
+        self.actions = actions
+        self.key_size = key_size
+        self.capacity = capacity
+        self.sizes = np.zeros(actions, np.int64)
+        self.keys = np.zeros((slots, key_size), np.float32)
+        self.observations = np.zeros((slots, key_size), np.float32)
+        self.next_observations = np.zeros((slots, key_size), np.float32)
+        self.rewards = np.zeros(slots)
+        self.terminal = np.zeros(slots, np.bool_)
+        self.values = np.zeros((slots, 2))
+        self.steps = np.zeros(slots, np.int64)
+        """When each was experienced last."""
+        self.limits = np.array([1.0, 0.0, 0.0])
+        self._discount = discount
+        self._rules = np.array([1.0, settings.width, settings.far, settings.doubt])
+        self._near = np.zeros((slots, actions, settings.neighbours), np.int32)  # of used slots only
+        self._distances = np.zeros(self._near.shape, np.float32)
+        # In double precision: values crowd near 1 / (1 - discount), where rounding would decide.
+        self._weights = np.zeros(self._near.shape)
+        self._opinions = np.zeros((slots, actions, 2))
+        self._stale = np.zeros((slots, actions), np.bool_)
+        self._search = Exact(self.keys, actions, settings.neighbours)
+        self._start_blocks()
+
+    def __len__(self) -> int:
+        return int(self.sizes.sum())
+
+    @property
+    def fill(self) -> float:
+        """The fraction of the slots in use."""
+        return len(self) / len(self.rewards)
+
+    def used(self) -> NDArray[np.int64]:
+        """Return the slots that hold an entry."""
+        starts = np.arange(self.actions) * self.capacity
+        return np.concatenate([np.arange(start, start + size) for start, size in zip(starts, self.sizes, strict=True)])
+
+    def look(self, keys: NDArray[np.float32]) -> View:
+        """Return what is near to these states [n, key size]."""
+        if not np.isfinite(keys).all():
+            raise NotFiniteError("A key to look up is NaN or infinite.")
+        shape = (len(keys), self.actions, self.settings.neighbours)
+        found = View(np.empty(shape, np.int64), np.empty(shape, np.float32))
+        wanted = np.ones(shape[:2], np.bool_)
+        self._search.nearest(keys, wanted, found.squared_distances, found.slots, remember=True)
+        return found
+
+    def judge(self, view: View) -> Opinion:
+        """Return what is thought of the states that were looked at, as of now."""
+        opinion = Opinion(np.empty(view.slots.shape[:2]), np.empty(view.slots.shape[:2]))
+        propagation.judge(view.slots, view.squared_distances, self._rules, self.values, self.limits, *opinion)
+        return opinion
+
+    def write(
+        self,
+        action: int,
+        here: View,
+        observation: NDArray[np.float32],
+        key: NDArray[np.float32],
+        reward: float,
+        terminal: bool,
+        step: int,
+    ) -> int:
+        """Remember that this action was taken in the state looked at, and return its slot; `lead_to` must follow."""
+        nearest = int(here.slots[0, action, 0])
+        known = nearest >= 0 and here.squared_distances[0, action, 0] <= propagation.SAME
+        if known or (nearest >= 0 and self.sizes[action] == self.capacity):
+            slot = nearest
+        else:
+            slot = action * self.capacity + int(self.sizes[action])
+            self.sizes[action] += 1
+        self.rewards[slot] = reward
+        self.terminal[slot] = terminal
+        self.steps[slot] = step
+        if not known:
+            self.observations[slot] = observation
+            self.keys[slot] = key
+            self._search.put(np.array([slot]))
+            propagation.introduce(
+                slot, action, key, self.sizes, self._near, self._distances, self._stale, self._bounds,
+                self._blocks, self._boxes, self._reach,
+            )  # fmt: skip
+        return slot
+
+    def lead_to(self, slot: int, observation: NDArray[np.float32], key: NDArray[np.float32]) -> View:
+        """Take down where the experience in this slot led, look at it, and bring the entry's value up to date."""
+        there = self.look(key[None])
+        self.next_observations[slot] = observation
+        slots = np.array([slot])
+        self._lead_to(slots, there, key[None])
+        self.sweep(slots)
+        return there
+
+    def sweep(self, order: NDArray[np.int64]) -> None:
+        """Bring the values of these entries up to date, one after the other."""
+        propagation.sweep(
+            order, self.rewards, self.terminal, self._discount, self._near, self._distances, self._weights,
+            self._opinions, self._stale, self._rules, self.values, self.limits,
+        )  # fmt: skip
+
+    def newest_first(self) -> NDArray[np.int64]:
+        """Return all entries, those experienced last first: values spread against time."""
+        used = self.used()
+        return used[np.argsort(-self.steps[used], kind="stable")]
+
+    def saw_returns(self, best: float, worst: float) -> None:
+        """Take note of what an episode came to: nothing is hoped for beyond the best, or feared beyond the worst."""
+        self.limits[BEST], self.limits[WORST] = max(0.0, best), worst
+        if best == worst == 0.0:
+            self.limits[BEST] = 1.0  # nothing was ever won: all that is new is worth a look
+        self.limits[RANGE] = (1.0 - self._discount) * (self.limits[BEST] - self.limits[WORST])
+
+    def measure(self, step_length: float) -> None:
+        """Take the squared length of a typical step for the unit of distances from now on."""
+        self._rules[0] = step_length
+        self._stale[self.used()] = True
+
+    def rescale(self, scale: NDArray[np.float32], step_length: float) -> None:
+        """Make all keys anew with this scale of the observations, and find again what is near to what."""
+        used = self.used()
+        self.keys[used] = self.observations[used] * scale
+        self._search.rebuild()
+        self._start_blocks()
+        self._rules[0] = step_length
+        for start in range(0, len(used), AT_ONCE):
+            slots = used[start : start + AT_ONCE]
+            keys = self.next_observations[slots] * scale
+            self._lead_to(slots, self.look(keys), keys)
+
+    def weights(self, view: View) -> NDArray[np.float64]:
+        """Return the weight of each neighbour in its action's value; rows sum to 1, or to 0 where there is none."""
+        there = view.slots >= 0
+        raw = np.where(there, 1.0 / (view.squared_distances + self._rules[0] * self.settings.width), 0.0)
+        same = view.squared_distances[..., :1] <= propagation.SAME
+        raw = np.where(same, np.arange(raw.shape[-1]) == 0, raw)
+        weights: NDArray[np.float64] = raw / np.maximum(raw.sum(-1, keepdims=True), np.finfo(np.float64).tiny)
+        return weights
+
+    def arrays(self) -> Arrays:
+        """Return everything `restore` needs."""
+        used = self.used()
+        near = self._near[used]
+        present = np.zeros(len(self.rewards), np.bool_)
+        present[used] = True
+        return {
+            "present": present,  # a byte for every slot: no file is much smaller than what it makes room for
+            "sizes": self.sizes.copy(),
+            "limits": self.limits.copy(),
+            "step_length": self._rules[:1].copy(),
+            "near": near,
+            "distances": np.where(near < 0, np.float32(0), self._distances[used]),
+            **{name: table[used] for name, table in self._tables().items()},
+        }
+
+    def restore(self, arrays: Arrays, scale: NDArray[np.float32]) -> None:
+        """Become the graph whose `arrays` these are, with keys of this scale."""
+        forms: dict[str, Any] = {
+            "present": (np.bool_, (len(self.rewards),)),
+            "sizes": (np.int64, (self.actions,)),
+            "limits": (np.float64, (3,)),
+            "step_length": (np.float64, (1,)),
+        }
+        check_arrays(arrays, forms)
+        sizes = arrays["sizes"]
+        if sizes.min() < 0 or sizes.max() > self.capacity:
+            raise MemecError("The saved memory does not fit: it has a larger capacity.")
+        lists = (int(sizes.sum()), *self._near.shape[1:])
+        forms = {"near": (np.int32, lists), "distances": (np.float32, lists)}
+        forms |= {name: (table.dtype.type, (lists[0], *table.shape[1:])) for name, table in self._tables().items()}
+        check_arrays(arrays, forms)
+        self.sizes[:] = sizes
+        used = self.used()
+        near = arrays["near"]
+        rows = near - (np.arange(self.actions) * self.capacity)[:, None]
+        if not ((near == -1) | ((rows >= 0) & (rows < sizes[:, None]))).all():
+            raise MemecError("The saved memory does not fit: entries lead to places where there is nothing.")
+        for name, table in self._tables().items():
+            table[used] = arrays[name]
+        self.limits[:] = arrays["limits"]
+        self._rules[0] = arrays["step_length"][0]
+        self.keys[used] = self.observations[used] * scale
+        self._search.put(used)
+        self._start_blocks()
+        distances = np.where(near < 0, np.float32(np.inf), arrays["distances"])
+        self._lead_to(used, View(near.astype(np.int64), distances), self.next_observations[used] * scale)
+
+    def _lead_to(self, slots: NDArray[np.int64], there: View, keys: NDArray[np.float32]) -> None:
+        propagation.lead_to(
+            slots, *there, keys, self.terminal, self._near, self._distances, self._stale, self._bounds,
+            self._blocks, self._boxes, self._reach,
+        )  # fmt: skip
+
+    def _start_blocks(self) -> None:
+        """Start with blocks in which nothing has led anywhere yet."""
+        blocks = len(self.rewards) // LANES
+        self._blocks = np.zeros((blocks, self.key_size, LANES), np.float32)
+        self._boxes = np.empty((blocks, self.key_size, 2), np.float32)
+        self._boxes[..., 0], self._boxes[..., 1] = np.inf, -np.inf
+        self._bounds = np.full((self.actions, len(self.rewards)), -1, np.float32)
+        self._reach = np.full((blocks, self.actions), -1, np.float32)
+
+    def _tables(self) -> Arrays:
+        return {
+            "observations": self.observations,
+            "next_observations": self.next_observations,
+            "rewards": self.rewards,
+            "terminal": self.terminal,
+            "values": self.values,
+            "steps": self.steps,
+        }
+
+
+__all__ = ["HOPE", "VALUE", "Graph", "GraphSettings", "Opinion", "View"]
