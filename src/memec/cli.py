@@ -141,10 +141,10 @@ def reproduce(
         typer.Argument(
             metavar="WHAT",
             help="cartpole, acrobot, openroom, fourroom or small (these four); pong, spaceinvaders, qbert, bowling, "
-            "mspacman or atari (these five); omega (the search for it); or all.",
+            "mspacman or atari (these five); omega (the search for it); or all. Beyond the paper: better, ablation.",
         ),
     ],
-    seeds: Annotated[int, typer.Option(help="How many seeds, from 0 on; the paper has 3.")] = 10,
+    seeds: Annotated[int, typer.Option(help="How many seeds; the paper has 3.")] = 10,
     agents: Annotated[str | None, typer.Option(metavar="A,B", help="Only these agents.")] = None,
     strategies: Annotated[str | None, typer.Option(metavar="A,B", help="Only these strategies.")] = None,
     envs: Annotated[str | None, typer.Option(metavar="A,B", help="Only these environments, by short name.")] = None,
@@ -168,22 +168,20 @@ def reproduce(
     Called again, it does what is missing and goes on with what was interrupted. Ctrl-C stops cleanly.
     """
     from memec.experiments import reproduce as studies
+    from memec.experiments.better import plan_better
     from memec.experiments.grid import plan
     from memec.experiments.results import Results
 
     def names(text: str | None) -> list[str] | None:
         return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
-    runs = plan(
-        what,
-        seeds=seeds,
-        agents=names(agents),
-        strategies=names(strategies),
-        environments=names(envs),
-        preset=preset,
-        steps=steps,
-        assignments=set_ or [],
-    )
+    limits: dict[str, Any] = {
+        "seeds": seeds, "environments": names(envs), "steps": steps, "assignments": set_ or [],
+    }  # fmt: skip
+    if what in ("better", "ablation"):
+        runs, preset = plan_better(**limits, ablation=what == "ablation"), "tuned"
+    else:
+        runs = plan(what, agents=names(agents), strategies=names(strategies), preset=preset, **limits)
     study = studies.Study(runs, out or Path(f"runs/study-{preset}"), Results(results) if results else None)
     if dry_run:
         typer.echo(studies.describe(study, workers or studies.cores()))

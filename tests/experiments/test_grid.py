@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from memec.errors import MemecError
+from memec.experiments.better import TRIALS, WITHOUT, plan_better
 from memec.experiments.grid import ENVIRONMENTS, differences, digest, plan
 
 
@@ -26,9 +27,12 @@ def test_atari_has_the_two_strategies_and_the_budgets_of_the_paper() -> None:
 
 def test_the_search_for_omega_has_the_papers_grid() -> None:
     runs = plan("omega", seeds=1, agents=["mfec"])
-    assert [run.omega for run in runs if run.environment == "acrobot"] == [5.0, 7.0, 9.0, 12.0]
-    assert [run.omega for run in runs if run.environment == "pong"] == [10.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0]
-    assert {run.settings.agent.explore.omega for run in runs} == {run.omega for run in runs}
+    omegas = {
+        name: [run.settings.agent.explore.omega for run in runs if run.environment == name] for name in ENVIRONMENTS
+    }
+    assert omegas["acrobot"] == [5.0, 7.0, 9.0, 12.0]
+    assert omegas["pong"] == [10.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0]
+    assert all(run.variant == f"mellowmax-omega{run.settings.agent.explore.omega:g}" for run in runs)
     assert {run.part for run in runs} == {"omega"}
 
 
@@ -85,3 +89,23 @@ def test_only_what_decides_a_run_tells_its_settings_apart() -> None:
     assert digest(saved_oftener) == digest(one.settings) != digest(longer)
     assert differences(saved_oftener, one.settings) == []
     assert differences(one.settings, longer) == ["training.steps is 100000 there and 200000 here"]
+
+
+def test_the_study_beyond_the_paper_has_one_set_of_settings_and_held_out_seeds() -> None:
+    runs = plan_better(seeds=2)
+    assert {run.seed for run in runs} == {100, 101} and {run.part for run in runs} == {"better"}
+    assert len({run.settings.agent.model_dump_json() for run in runs}) == 1
+    assert {run.environment for run in runs} == set(TRIALS)
+
+
+def test_the_ablation_takes_one_part_away_at_a_time() -> None:
+    whole = plan_better(seeds=1)[0].settings.agent
+    for run in plan_better(seeds=1, environments=["cartpole"], ablation=True):
+        there, here = ({"agent": agent.model_dump(mode="json")} for agent in (whole, run.settings.agent))
+        assert run.variant.removeprefix("optimism-").removeprefix("greedy-") in WITHOUT
+        assert there != here
+
+
+def test_an_unknown_trial_gets_the_nearest_name() -> None:
+    with pytest.raises(MemecError, match="mountaincar"):
+        plan_better(environments=["mountain-car"])

@@ -32,6 +32,8 @@ class VPECSettings(Settings):
     name: Literal["vpec"] = "vpec"
     discount: float = Field(0.99, ge=0.0, lt=1.0)
     """How much a reward one step later is worth (gamma)."""
+    scaled: bool = True
+    """Whether each number of an observation is divided by its running standard deviation."""
     memory: GraphSettings = GraphSettings()
     explore: Annotated[Optimism | EpsilonGreedy | Boltzmann | Mellowmax | Greedy, Field(discriminator="name")] = (
         Optimism()
@@ -105,14 +107,15 @@ class VPEC(Agent):
         if over:
             self._close_episode(0.0 if terminated else float(self.graph.judge(self._here).values.max()))
         self._since_sweep += 1
-        if self._since_sweep * self.settings.memory.sweeps >= len(self.graph):
+        if self._since_sweep * self.settings.memory.sweeps >= len(self.graph) > 0:
             self._since_sweep = 0
             self.graph.sweep(self.graph.newest_first())
         elif over:
             self.graph.sweep(np.array(self._slots[::-1]))
         if self._decisions >= self._next_scale and (over or self._decisions >= 2 * self._next_scale):
             self._next_scale = 2 * self._decisions
-            scale.fix()
+            if self.settings.scaled:
+                scale.fix()
             self.graph.rescale(scale.scale, scale.step_length)
             self._here = None
         if over:

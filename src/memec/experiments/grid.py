@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -29,7 +29,8 @@ GAMES = {
 }
 ENVIRONMENTS = SMALL | GAMES
 STUDIES = {**{name: (name,) for name in ENVIRONMENTS}, "small": tuple(SMALL), "atari": tuple(GAMES)}
-WHATS = (*STUDIES, "omega", "all")
+WHATS = (*STUDIES, "omega", "all", "better", "ablation")
+"""What can be asked for; the last two are no part of the paper, and planned in `better`."""
 
 AGENTS_OF_THE_PAPER = ("mfec", "nec", "d3qn")
 STRATEGIES_OF_THE_PAPER = ("epsilon-greedy", "boltzmann", "mellowmax", "ucb", "thompson")
@@ -50,8 +51,10 @@ class GridRun:
     """The short name, such as fourroom."""
     settings: RunSettings
     preset: str
-    omega: float | None = None
-    """Only in the search for omega, where runs of one strategy differ by it."""
+    label: str = ""
+    """What tells runs of one strategy apart, such as omega9 in the search for omega."""
+    study: str = ""
+    """The part of all results that this belongs to, where that does not follow from the environment."""
 
     @property
     def agent(self) -> str:
@@ -60,9 +63,9 @@ class GridRun:
 
     @property
     def variant(self) -> str:
-        """The strategy's name, with omega in the search for it."""
+        """The strategy's name, with what tells its runs apart."""
         strategy: str = self.settings.agent.explore.name
-        return strategy if self.omega is None else f"{strategy}-omega{self.omega:g}"
+        return f"{strategy}-{self.label}" if self.label else strategy
 
     @property
     def seed(self) -> int:
@@ -81,10 +84,14 @@ class GridRun:
 
     @property
     def part(self) -> str:
-        """The part of the study that its results are kept with: small, atari or omega."""
-        if self.omega is not None:
-            return "omega"
+        """The part of all results that its own are kept with: small, atari, omega or better."""
+        if self.study:
+            return self.study
         return "small" if self.environment in SMALL else "atari"
+
+    def with_seed(self, seed: int) -> "GridRun":
+        """Return the same run with another seed."""
+        return replace(self, settings=self.settings.model_copy(update={"seed": seed}))
 
     def folder(self, study: Path) -> Path:
         """Return where the run lives in a study's folder."""
@@ -128,7 +135,7 @@ def plan(
             f"{' and '.join(ONLY_EPSILON_GREEDY)} explores by epsilon-greedy only, and omega belongs to mellowmax."
         )
     first = [_first_seed(curve, preset, steps, assignments) for curve in curves]
-    return [_with_seed(run, seed) for seed in range(seeds) for run in first]
+    return [run.with_seed(seed) for seed in range(seeds) for run in first]
 
 
 def digest(settings: RunSettings) -> str:
@@ -177,11 +184,9 @@ def _first_seed(curve: Curve, preset: str, steps: int | None, assignments: Seque
     if omega is not None:
         changes["agent"] = {"explore": {"omega": omega}}
     settings = settings.changed(changes).changed(changes_from(list(assignments), agent))
-    return GridRun(environment, settings, preset, omega)
-
-
-def _with_seed(run: GridRun, seed: int) -> GridRun:
-    return GridRun(run.environment, run.settings.model_copy(update={"seed": seed}), run.preset, run.omega)
+    if omega is None:
+        return GridRun(environment, settings, preset)
+    return GridRun(environment, settings, preset, label=f"omega{omega:g}", study="omega")
 
 
 def _known(

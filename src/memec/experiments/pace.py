@@ -1,6 +1,6 @@
 """How long runs take: measured before, and better known once runs of the same study have finished."""
 
-from memec.experiments.grid import SMALL, GridRun
+from memec.experiments.grid import GAMES, GridRun
 
 STEPS_PER_SECOND = {
     ("mfec", "cartpole"): 4_000.0,
@@ -15,6 +15,12 @@ STEPS_PER_SECOND = {
     ("d3qn", "acrobot"): 1_000.0,
     ("d3qn", "openroom"): 7_000.0,
     ("d3qn", "fourroom"): 7_000.0,
+    ("vpec", "cartpole"): 3_000.0,
+    ("vpec", "acrobot"): 1_500.0,
+    ("vpec", "openroom"): 3_000.0,
+    ("vpec", "fourroom"): 3_000.0,
+    ("vpec", "mountaincar"): 5_000.0,
+    ("vpec", "lunarlander"): 600.0,
     ("mfec", "atari"): 900.0,
     ("nec", "atari"): 100.0,
     ("d3qn", "atari"): 45.0,
@@ -42,7 +48,7 @@ class Pace:
             if name in self._measured:
                 steps, seconds = self._measured[name]
                 return steps / seconds
-        environment = run.environment if run.environment in SMALL else "atari"
+        environment = "atari" if run.environment in GAMES else run.environment
         return STEPS_PER_SECOND.get((run.agent, environment), SLOWEST_STEPS_PER_SECOND)
 
     def seconds(self, run: GridRun, from_step: int = 0) -> float:

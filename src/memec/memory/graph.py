@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import propagation
@@ -31,8 +31,8 @@ class GraphSettings(Settings):
     """The squared distance of the nearest entry at which a state is half unknown, in squared steps."""
     doubt: NonNegativeFloat = 1.0
     """How much a value is lowered per step of distance to its neighbours, in what a step can be worth."""
-    sweeps: float = Field(100.0, gt=0.0)
-    """Entries whose values are brought up to date per step, besides those of the episode."""
+    sweeps: NonNegativeFloat = 100.0
+    """Entries whose values are brought up to date per step, besides those of the episode; 0 for those alone."""
 
 
 class View(NamedTuple):
