@@ -39,7 +39,10 @@ class Spread(NamedTuple):
     std: float | None
 
     def __str__(self) -> str:
-        return f"{self.mean:.4g}" if self.std is None else f"{self.mean:.4g} ± {self.std:.2g}"
+        mean = f"{self.mean:.0f}" if abs(self.mean) >= 1_000 else f"{self.mean:.4g}"
+        if self.std is None:
+            return mean
+        return f"{mean} ± {self.std:.0f}" if self.std >= 10 else f"{mean} ± {self.std:.2g}"
 
 
 def final_scores(scores: Values) -> Values:
