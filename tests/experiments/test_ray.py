@@ -20,12 +20,12 @@ pytestmark = pytest.mark.filterwarnings("default")  # Ray leaves sockets and fil
 
 def grid() -> list[GridRun]:
     assignments = [
-        "training.evaluate_every_steps=250",
+        "training.evaluate_every_steps=500",
         "training.evaluation_episodes=2",
         "checkpoint.every_steps=500",
     ]
     return plan(
-        "openroom", seeds=1, agents=["mfec"], strategies=["mellowmax", "boltzmann", "ucb"], steps=8_000,
+        "openroom", seeds=1, agents=["mfec"], strategies=["mellowmax", "boltzmann", "ucb"], steps=60_000,
         assignments=assignments,
     )  # fmt: skip
 
@@ -67,7 +67,7 @@ def test_a_node_that_dies_changes_no_result(cluster: Any, tmp_path: Path) -> Non
     for tick in engine.run(shared):
         if tick is not None:
             ended.append(tick)
-        if node_is_there and sum(under_way(job.folder) for job in shared) == 2:
+        if node_is_there and sum(under_way(job.folder) for job in shared) >= 2:
             cluster.remove_node(cluster.worker, allow_graceful=False)
             node_is_there = False
     assert not node_is_there and sorted((end.name, end.status) for end in ended) == sorted(

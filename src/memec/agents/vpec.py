@@ -147,7 +147,7 @@ class VPEC(Agent):
         """Return what stands behind a choice here, without a trace in the agent."""
         key = self.scale(observation)
         view = self.graph.look(key[None])
-        return Thought(self._belief(self.graph.judge(view)), self._memories(view), key)
+        return Thought(Belief(self.graph.judge(view).values[0]), self._memories(view), key)
 
     def diagnostics(self) -> dict[str, float]:
         """Return how full the memory is, and how decisions are made."""

@@ -1,11 +1,14 @@
 """A running scale of vector observations, so that distances do not mix units."""
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 SMALLEST = 1e-8
 """What varies less than this counts as constant and keeps its unit."""
 SMALLEST_STEP = 1e-9
+
+Floats = NDArray[np.float64]
 
 
 class RunningScale:
@@ -17,9 +20,7 @@ class RunningScale:
     def __init__(self, size: int) -> None:
         self.scale = np.ones(size, np.float32)
         self._count = 0
-        self._mean = np.zeros(size)
-        self._squares = np.zeros(size)
-        self._step_squares = np.zeros(size)
+        self._mean, self._squares, self._step_squares = np.zeros((3, size))
 
     def __call__(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the keys of one or several observations."""
@@ -28,10 +29,7 @@ class RunningScale:
     def notice(self, before: NDArray[np.float32], after: NDArray[np.float32]) -> None:
         """Take in that one observation followed another."""
         self._count += 1
-        difference = after - self._mean
-        self._mean += difference / self._count
-        self._squares += difference * (after - self._mean)
-        self._step_squares += ((after - before).astype(np.float64) ** 2 - self._step_squares) / self._count
+        _notice(before, after, self._count, self._mean, self._squares, self._step_squares)
 
     def fix(self) -> None:
         """From now on, scale by what was seen until now."""
@@ -60,3 +58,21 @@ class RunningScale:
         self._mean[:] = arrays["mean"]
         self._squares[:] = arrays["squares"]
         self._step_squares[:] = arrays["step_squares"]
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def _notice(
+    before: NDArray[np.float32],
+    after: NDArray[np.float32],
+    count: int,
+    mean: Floats,
+    squares: Floats,
+    step_squares: Floats,
+) -> None:
+    """Welford's running mean and sum of squares, and the running mean of squared steps."""
+    for i in range(len(mean)):
+        difference = after[i] - mean[i]
+        mean[i] += difference / count
+        squares[i] += difference * (after[i] - mean[i])
+        step = np.float64(after[i]) - before[i]
+        step_squares[i] += (step * step - step_squares[i]) / count

@@ -7,6 +7,7 @@ from memec.agents import AGENTS
 from memec.experiments.presets import GENERAL_TRAINING, PAPER
 from memec.experiments.run_settings import RunSettings
 from memec.explore import STRATEGIES
+from memec.explore.optimism import Optimism
 from memec.settings import Settings, setting_names
 
 
@@ -33,7 +34,7 @@ def _environments() -> Table:
         numbers = (capacity, omega, training["steps"], training["evaluate_every_steps"])
         table.add_row(f"any other, {kind} observations", *(f"{number:,}" for number in numbers))
     table.caption = (
-        "Capacity and omega are mfec's and nec's; nec trains 3,500,000 steps on Atari. Presets: paper (the paper's "
+        "Capacity and omega are mfec's and nec's, vpec has the same settings everywhere; nec trains 3,500,000 steps on Atari. Presets: paper (the paper's "
         "settings) and tuned (the default; for nec and d3qn it differs on the small environments)."
     )
     return table
@@ -44,9 +45,10 @@ def _strategies() -> Table:
     table.add_column("name")
     table.add_column("what it does")
     table.add_column("settings")
-    for name, strategy in STRATEGIES.items():
+    for name, strategy in {**STRATEGIES, "optimism": Optimism}.items():
         options = [f"{option}={field.default}" for option, field in strategy.model_fields.items() if option != "name"]
         table.add_row(name, (strategy.__doc__ or "").partition("\n")[0], ", ".join(options))
+    table.caption = "optimism is vpec's own; d3qn and vpec have no uncertainties for ucb and thompson."
     return table
 
 
