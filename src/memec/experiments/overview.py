@@ -34,8 +34,9 @@ def _environments() -> Table:
         numbers = (capacity, omega, training["steps"], training["evaluate_every_steps"])
         table.add_row(f"any other, {kind} observations", *(f"{number:,}" for number in numbers))
     table.caption = (
-        "Capacity and omega are mfec's and nec's, vpec has the same settings everywhere; nec trains 3,500,000 steps on Atari. Presets: paper (the paper's "
-        "settings) and tuned (the default; for nec and d3qn it differs on the small environments)."
+        "Capacity and omega are mfec's and nec's, vpec has the same settings everywhere; nec trains 3,500,000 steps on "
+        "Atari. Presets: paper (the paper's settings) and tuned (the default; for nec and d3qn it differs on the "
+        "small environments)."
     )
     return table
 
