@@ -11,7 +11,7 @@ from rich.table import Table
 
 from benchmarks.measure import Row, progress
 
-PARTS = ("start", "steps", "protocol", "turnover", "checkpoints", "neural", "search")
+PARTS = ("start", "steps", "protocol", "turnover", "checkpoints", "neural", "search", "beyond")
 
 
 def main() -> None:

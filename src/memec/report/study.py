@@ -6,10 +6,10 @@ from memec.errors import MemecError
 from memec.report.curves import draw_run
 from memec.report.figures import draw_environment
 from memec.report.page import write_page
-from memec.report.paper import AGENT_TITLES, GAMES
-from memec.report.runs import Found, curves_of, find_runs
+from memec.report.paper import GAMES
+from memec.report.runs import curves_of, find_runs
 from memec.report.tables import atari_table, comparisons_table, overall_table, scores_table
-from memec.report.verdict import write_verdict
+from memec.report.verdict import PRESET, write_verdict
 from memec.train.run_folder import saying_where
 
 
@@ -19,8 +19,8 @@ def report(folder: Path, out: Path | None = None, verdict: Path | None = None) -
         picture = draw_run(folder)
         return [f"Learning curve: {picture}", f"Report: {write_page(folder, folder / 'report.html')}"]
     found = find_runs(folder)
-    if verdict is not None:  # a page about the paper has nothing to say of agents it does not know
-        found = Found([run for run in found.runs if run.subject[1] in AGENT_TITLES], found.passed_over)
+    if verdict is not None:
+        found = found._replace(runs=[run for run in found.runs if run.preset == PRESET])
     if not found.runs and verdict is not None:  # before the first run there is a page, too
         write_verdict(verdict, [], None)
         return [f"Verdict, with no finished run in {folder}: {verdict}"]
