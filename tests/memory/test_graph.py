@@ -39,7 +39,7 @@ def true_lists(graph: Graph, slot: int) -> list[list[float]]:
     there = graph.next_observations[slot]
     lists = []
     for action in range(ACTIONS):
-        start = action * graph.capacity
+        start = action * graph.settings.capacity
         keys = graph.keys[start : start + graph.sizes[action]]
         lists.append(np.sort(((keys - there) ** 2).sum(axis=1))[:4].tolist())
     return lists

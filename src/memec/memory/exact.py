@@ -117,6 +117,16 @@ class Exact:
         self._last_found[:] = -1
         self.rebuild()
 
+    @property
+    def books(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]:
+        """Boxes of the cells, keys in blocks, which block each cell begins with, and who is in each block."""
+        return self._boxes, self._block_keys, self._blocks.chains, self._blocks.members
+
+    @property
+    def cells(self) -> NDArray[np.int32]:
+        """Return for each slot, in column `CHAIN`, the number of its cell over all actions."""
+        return self._blocks.places
+
     def _fitting_cells(self, present: NDArray[np.intp]) -> Cells:
         """Cut the space by a sample of the entries, or not at all where that does not pay."""
         if len(present) < CUT_ENTRIES or self._keys.shape[1] > CUT_DIMENSIONS:
@@ -177,7 +187,7 @@ def _file(
 
 
 @njit(inline="always", **COMPILE)
-def _box_distances(boxes: NDArray[np.float32], query: NDArray[np.float32], distances: NDArray[np.float32]) -> None:
+def box_distances(boxes: NDArray[np.float32], query: NDArray[np.float32], distances: NDArray[np.float32]) -> None:
     """Squared distances of 64 boxes to the query: 0 inside, infinite for a box around nothing."""
     for lane in range(LANES):
         distances[lane] = np.float32(0)
@@ -189,7 +199,7 @@ def _box_distances(boxes: NDArray[np.float32], query: NDArray[np.float32], dista
 
 
 @njit(inline="always", **COMPILE)
-def _block_distances(
+def block_distances(
     block_keys: NDArray[np.float32], block: int, query: NDArray[np.float32], distances: NDArray[np.float32]
 ) -> None:
     """Squared distances of 64 keys to the query, four dimensions at a time to spare loads of the sums."""
@@ -218,7 +228,7 @@ def _scan(
     """Merge a chain into what was found; return the distance up to which an entry still matters."""
     last = len(found_distances) - 1
     while block >= 0:
-        _block_distances(block_keys, block, query, distances)
+        block_distances(block_keys, block, query, distances)
         near = 0
         for lane in range(LANES):
             near += distances[lane] <= bound
@@ -252,7 +262,7 @@ def _cells_within(
     cells = len(chains) // len(boxes)
     count = 0
     for group in range(groups):
-        _box_distances(boxes[action, group], query, distances)
+        box_distances(boxes[action, group], query, distances)
         within = 0
         for lane in range(LANES):
             within += distances[lane] <= bound

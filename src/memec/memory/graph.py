@@ -8,8 +8,9 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import propagation
+from memec.memory.blocks import CHAIN
 from memec.memory.exact import Exact
-from memec.memory.propagation import BEST, HOPE, LANES, RANGE, VALUE, WORST
+from memec.memory.propagation import BEST, HOPE, RANGE, VALUE, WORST
 from memec.memory.saved import check_arrays
 from memec.settings import Settings
 
@@ -54,12 +55,10 @@ class Graph:
     """Experiences of every action: a key, a reward, and the entries nearest to where it led."""
 
     def __init__(self, settings: GraphSettings, actions: int, key_size: int, discount: float) -> None:
-        capacity = -(-settings.capacity // LANES) * LANES
-        slots = actions * capacity
+        slots = actions * settings.capacity
         self.settings = settings
         self.actions = actions
         self.key_size = key_size
-        self.capacity = capacity
         self.sizes = np.zeros(actions, np.int64)
         self.keys = np.zeros((slots, key_size), np.float32)
         self.observations = np.zeros((slots, key_size), np.float32)
@@ -79,7 +78,10 @@ class Graph:
         self._opinions = np.zeros((slots, actions, 2))
         self._stale = np.zeros((slots, actions), np.bool_)
         self._search = Exact(self.keys, actions, settings.neighbours)
-        self._start_blocks()
+        self._bounds = np.full((actions, slots), -1, np.float32)
+        self._next_keys = np.zeros((slots, key_size), np.float32)
+        self._places = Exact(self._next_keys, 1, settings.neighbours)
+        self._reach = np.full((actions, len(self._places.books[2])), -1, np.float32)
 
     def __len__(self) -> int:
         return int(self.sizes.sum())
@@ -91,7 +93,7 @@ class Graph:
 
     def used(self) -> NDArray[np.int64]:
         """Return the slots that hold an entry."""
-        starts = np.arange(self.actions) * self.capacity
+        starts = np.arange(self.actions) * self.settings.capacity
         return np.concatenate([np.arange(start, start + size) for start, size in zip(starts, self.sizes, strict=True)])
 
     def look(self, keys: NDArray[np.float32]) -> View:
@@ -123,10 +125,10 @@ class Graph:
         """Remember that this action was taken in the state looked at, and return its slot; `lead_to` must follow."""
         nearest = int(here.slots[0, action, 0])
         known = nearest >= 0 and here.squared_distances[0, action, 0] <= propagation.SAME
-        if known or (nearest >= 0 and self.sizes[action] == self.capacity):
+        if known or (nearest >= 0 and self.sizes[action] == self.settings.capacity):
             slot = nearest
         else:
-            slot = action * self.capacity + int(self.sizes[action])
+            slot = action * self.settings.capacity + int(self.sizes[action])
             self.sizes[action] += 1
         self.rewards[slot] = reward
         self.terminal[slot] = terminal
@@ -136,8 +138,8 @@ class Graph:
             self.keys[slot] = key
             self._search.put(np.array([slot]))
             propagation.introduce(
-                slot, action, key, self.sizes, self._near, self._distances, self._stale, self._bounds,
-                self._blocks, self._boxes, self._reach,
+                slot, action, key, self._near, self._distances, self._stale, self._bounds, self._reach,
+                *self._places.books,
             )  # fmt: skip
         return slot
 
@@ -179,12 +181,13 @@ class Graph:
         used = self.used()
         self.keys[used] = self.observations[used] * scale
         self._search.rebuild()
-        self._start_blocks()
         self._rules[0] = step_length
         for start in range(0, len(used), AT_ONCE):
             slots = used[start : start + AT_ONCE]
             keys = self.next_observations[slots] * scale
             self._lead_to(slots, self.look(keys), keys)
+        self._places.rebuild()
+        self._measure_reach()
 
     def weights(self, view: View) -> NDArray[np.float64]:
         """Return the weight of each neighbour in its action's value; rows sum to 1, or to 0 where there is none."""
@@ -221,7 +224,7 @@ class Graph:
         }
         check_arrays(arrays, forms)
         sizes = arrays["sizes"]
-        if sizes.min() < 0 or sizes.max() > self.capacity:
+        if sizes.min() < 0 or sizes.max() > self.settings.capacity:
             raise MemecError("The saved memory does not fit: it has a larger capacity.")
         lists = (int(sizes.sum()), *self._near.shape[1:])
         forms = {"near": (np.int32, lists), "distances": (np.float32, lists)}
@@ -230,7 +233,7 @@ class Graph:
         self.sizes[:] = sizes
         used = self.used()
         near = arrays["near"]
-        rows = near - (np.arange(self.actions) * self.capacity)[:, None]
+        rows = near - (np.arange(self.actions) * self.settings.capacity)[:, None]
         if not ((near == -1) | ((rows >= 0) & (rows < sizes[:, None]))).all():
             raise MemecError("The saved memory does not fit: entries lead to places where there is nothing.")
         for name, table in self._tables().items():
@@ -239,24 +242,27 @@ class Graph:
         self._rules[0] = arrays["step_length"][0]
         self.keys[used] = self.observations[used] * scale
         self._search.put(used)
-        self._start_blocks()
         distances = np.where(near < 0, np.float32(np.inf), arrays["distances"])
         self._lead_to(used, View(near.astype(np.int64), distances), self.next_observations[used] * scale)
 
     def _lead_to(self, slots: NDArray[np.int64], there: View, keys: NDArray[np.float32]) -> None:
+        self._next_keys[slots] = keys
+        before = self._places.books[2]
+        self._places.put(slots)
+        if self._places.books[2] is not before:  # the cells were cut anew
+            self._measure_reach()
         propagation.lead_to(
-            slots, *there, keys, self.terminal, self._near, self._distances, self._stale, self._bounds,
-            self._blocks, self._boxes, self._reach,
+            slots, *there, self.terminal, self._near, self._distances, self._stale, self._bounds,
+            self._places.cells, self._reach,
         )  # fmt: skip
 
-    def _start_blocks(self) -> None:
-        """Start with blocks in which nothing has led anywhere yet."""
-        blocks = len(self.rewards) // LANES
-        self._blocks = np.zeros((blocks, self.key_size, LANES), np.float32)
-        self._boxes = np.empty((blocks, self.key_size, 2), np.float32)
-        self._boxes[..., 0], self._boxes[..., 1] = np.inf, -np.inf
-        self._bounds = np.full((self.actions, len(self.rewards)), -1, np.float32)
-        self._reach = np.full((blocks, self.actions), -1, np.float32)
+    def _measure_reach(self) -> None:
+        """Note for each cell how near a key must be to enter the list of any place in it."""
+        self._reach = np.full((self.actions, len(self._places.books[2])), -1, np.float32)
+        cells = self._places.cells[:, CHAIN]
+        there = np.flatnonzero(cells >= 0)
+        for action in range(self.actions):
+            np.maximum.at(self._reach[action], cells[there], self._bounds[action, there])
 
     def _tables(self) -> Arrays:
         return {

@@ -1,17 +1,18 @@
 """Compiled pieces of the graph of experiences: who is near to whom, what that says, and how values spread.
 
 `near[slot, action]` lists the entries of an action whose keys are nearest to where the experience in `slot` led. A new
-key has to enter the lists it belongs to; where experiences led is kept in blocks of 64 in the order they came, which
-are pieces of episodes and so lie close together: most blocks are ruled out by their bounding box.
+key has to enter the lists it belongs to: the places where experiences led are sorted into cells as keys are, and a cell
+is ruled out when its box is further away than the furthest listed neighbour of any place in it.
 """
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT
+from memec.memory.exact import LANES, block_distances, box_distances
 from memec.memory.kernels import COMPILE
 
-LANES = 64
 VALUE, HOPE = 0, 1
 """The two columns of values: what is believed, and what may be hoped for."""
 BEST, WORST, RANGE = 0, 1, 2
@@ -134,33 +135,26 @@ def lead_to(
     slots: NDArray[np.int64],
     found: NDArray[np.int64],
     found_distances: Keys,
-    keys: Keys,
     terminal: NDArray[np.bool_],
     near: Slots,
     distances: Keys,
     stale: NDArray[np.bool_],
     bounds: Keys,
-    blocks: Keys,
-    boxes: Keys,
+    cells: NDArray[np.int32],
     reach: Keys,
 ) -> None:
-    """Take down where these experiences led: the key of that state, and its nearest entries."""
+    """Take down what is nearest to where these experiences led, and how near a key must be to enter those lists."""
     last = near.shape[2] - 1
     for row in range(len(slots)):
         slot = slots[row]
-        block, lane = slot // LANES, slot % LANES
-        for dimension in range(keys.shape[1]):
-            value = keys[row, dimension]
-            blocks[block, dimension, lane] = value
-            boxes[block, dimension, 0] = min(boxes[block, dimension, 0], value)
-            boxes[block, dimension, 1] = max(boxes[block, dimension, 1], value)
         for action in range(near.shape[1]):
             for i in range(last + 1):
                 near[slot, action, i] = found[row, action, i]
                 distances[slot, action, i] = found_distances[row, action, i]
             stale[slot, action] = True
             bounds[action, slot] = np.float32(-1) if terminal[slot] else found_distances[row, action, last]
-            reach[block, action] = max(reach[block, action], bounds[action, slot])
+            cell = cells[slot, CHAIN]
+            reach[action, cell] = max(reach[action, cell], bounds[action, slot])
 
 
 @njit(**COMPILE)
@@ -168,51 +162,41 @@ def introduce(
     slot: int,
     action: int,
     key: Keys,
-    sizes: NDArray[np.int64],
     near: Slots,
     distances: Keys,
     stale: NDArray[np.bool_],
     bounds: Keys,
-    blocks: Keys,
-    boxes: Keys,
     reach: Keys,
+    boxes: Keys,
+    block_keys: Keys,
+    chains: NDArray[np.int32],
+    members: NDArray[np.int32],
 ) -> None:
-    """Enter a new key into the lists of all states it is among the nearest of."""
-    per_action = len(blocks) // len(sizes)
+    """Enter a new key into the lists of all places it is among the nearest of."""
     away = np.empty(LANES, np.float32)
-    for other_action in range(len(sizes)):
-        first = other_action * per_action
-        for block in range(first, first + (sizes[other_action] + LANES - 1) // LANES):
-            gap = np.float32(0)
-            for dimension in range(len(key)):
-                outside = max(
-                    max(boxes[block, dimension, 0] - key[dimension], key[dimension] - boxes[block, dimension, 1]),
-                    np.float32(0),
-                )
-                gap += outside * outside
-            if gap > reach[block, action]:
+    gaps = np.empty(LANES, np.float32)
+    query = np.zeros(block_keys.shape[1], np.float32)
+    query[: len(key)] = key
+    for group in range(boxes.shape[1]):
+        box_distances(boxes[0, group], query, gaps)
+        for lane in range(min(LANES, len(chains) - group * LANES)):
+            cell = group * LANES + lane
+            if gaps[lane] > reach[action, cell]:
                 continue
-            for lane in range(LANES):
-                away[lane] = np.float32(0)
-            for dimension in range(len(key)):
-                for lane in range(LANES):
-                    difference = blocks[block, dimension, lane] - key[dimension]
-                    away[lane] += difference * difference
-            bound = bounds[action, block * LANES : (block + 1) * LANES]
-            hits = 0
-            for lane in range(LANES):
-                hits += away[lane] < bound[lane]
-            if hits == 0:
-                continue
+            block, filled = chains[cell, FIRST], chains[cell, FILLED]
             furthest = np.float32(-1)
-            for lane in range(LANES):
-                other = block * LANES + lane
-                if away[lane] < bound[lane] and other != slot:
-                    _enter(slot, away[lane], near[other, action], distances[other, action])
-                    bound[lane] = distances[other, action, -1]
-                    stale[other, action] = True
-                furthest = max(furthest, bound[lane])
-            reach[block, action] = furthest
+            while block >= 0:
+                block_distances(block_keys, block, query, away)
+                for member in range(filled):
+                    other = members[block, member]
+                    if away[member] < bounds[action, other] and other != slot:
+                        _enter(slot, away[member], near[other, action], distances[other, action])
+                        bounds[action, other] = distances[other, action, -1]
+                        stale[other, action] = True
+                    furthest = max(furthest, bounds[action, other])
+                block = members[block, NEXT]
+                filled = LANES
+            reach[action, cell] = furthest
 
 
 @njit(inline="always", **COMPILE)
