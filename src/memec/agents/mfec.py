@@ -131,7 +131,7 @@ class MFEC(Agent):
             observations: Sequence[Observation], state_ids: Sequence[StateId], luck: Sequence[float]
         ) -> list[int]:
             keys = _rows([embed(observation) for observation in observations])
-            return Greedy.choose_each(self.memory.peek(keys, _rows(state_ids)).values, luck)
+            return Greedy.choose_each(self.memory.peek(keys, _rows(state_ids), fleeting=True).values, luck)
 
         return policy
 

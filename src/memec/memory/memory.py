@@ -139,8 +139,7 @@ class Memory:
         self._queue_head = np.full(actions, length, np.int64)
         self._drift = np.zeros(slots, np.float32)
         self._books = self.returns, self.state_ids, self._last_used, self.sizes, self._places
-        room = self._room_for(1)
-        self._fleeting = room, Recall(*(array[0] for array in room[1:]))
+        self._fleeting: dict[int, tuple[Room, Recall]] = {}
         self._seed = seed
 
     def __len__(self) -> int:
@@ -161,8 +160,8 @@ class Memory:
     ) -> Recall:
         """Look up one key [key size] or a batch [n, key size], and mark what was found as used.
 
-        What is found for one key can be `fleeting`: it is overwritten by the next fleeting look-up, which spares a step
-        the making of its arrays.
+        What is found can be `fleeting`: it is overwritten by the next fleeting look-up of as many keys, which spares a
+        step the making of its arrays.
         """
         found = self._look_up(keys, state_ids, self._clock, fleeting=fleeting)
         self._clock += 1
@@ -315,11 +314,14 @@ class Memory:
         if queries.shape[1] != self.key_size:
             raise MemecError(f"Keys of this memory have {self.key_size} numbers; one of {queries.shape[1]} came.")
         ids = NO_STATE_IDS if state_ids is None else state_ids.reshape(-1, 2)
-        if fleeting and single:
-            room, found = self._fleeting
+        size = 0 if single else len(queries)
+        if fleeting and size in self._fleeting:
+            room, found = self._fleeting[size]
         else:
             room = self._room_for(len(queries))
             found = Recall(*(array[0] for array in room[1:])) if single else Recall(*room[1:])
+            if fleeting:
+                self._fleeting[size] = room, found
         search, kernel = self._search, self._kernel
         if actions is None and type(search) is Exact:
             if not search.look_up(queries, ids, self._books, room, *kernel, stamp):
