@@ -29,7 +29,7 @@ def state_id(data: bytes | NDArray[np.generic]) -> NDArray[np.uint64]:
 
 @njit(cache=True, nogil=True)
 def _mix(vector: NDArray[np.float32], words: NDArray[np.uint64]) -> None:
-    """Hash a short vector in a third of a cryptographic digest's time, which is otherwise seen in every step.
+    """Hash a short vector in half of a cryptographic digest's time, which is otherwise seen in every step.
 
     Each word takes in every number by a multiplication that can be undone and a shift that brings the upper bits down,
     so that two vectors of a length that differ in one number always differ in both words.
