@@ -15,7 +15,7 @@ from memec.agents.optimiser import OptimiserSettings, parameter_optimiser
 from memec.agents.replay import TransitionReplay
 from memec.envs.world import World, make
 from memec.errors import NotFiniteError
-from memec.explore import AnyStrategy, Belief, EpsilonGreedy, Greedy, Strategy
+from memec.explore import AnyStrategy, Belief, EpsilonGreedy, Greedy, Strategy, insight_of
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience
@@ -46,9 +46,9 @@ class D3QNSettings(NeuralSettings):
 
     @model_validator(mode="after")
     def _strategy_needs_no_uncertainty(self) -> Self:
-        if self.explore.needs_std:
+        if self.explore.needs_std or insight_of(self.explore) is not None:
             raise ValueError(
-                f"d3qn cannot explore by {self.explore.name}, which needs uncertainties and a network gives none: "
+                f"d3qn cannot explore by {self.explore.name}, which needs a memory, and a network is none: "
                 "choose epsilon-greedy, boltzmann or mellowmax"
             )
         return self

@@ -1,5 +1,6 @@
 """How an agent with a memory is doing, measured without a trace in it."""
 
+from collections.abc import Callable
 from math import isfinite
 
 import numpy as np
@@ -16,6 +17,7 @@ MOMENTS = 32
 def memory_diagnostics(
     memory: Memory,
     explore: AnyStrategy,
+    believe: Callable[[NDArray[np.float32], Recall], Belief],
     keys: list[NDArray[np.float32]],
     state_ids: list[NDArray[np.uint64]] | None,
     step: int,
@@ -29,10 +31,7 @@ def memory_diagnostics(
     if state_ids is not None:
         found["exact_hit_rate"] = float(recalls.exact.mean())
     found["value"] = float(recalls.values.max(axis=1).mean())
-    beliefs = []
-    for key, *each in zip(queries, *recalls, strict=True):
-        recall = Recall(*each)
-        beliefs.append(Belief(recall.values, memory.std(key, recall) if explore.needs_std else None))
+    beliefs = [believe(key, Recall(*each)) for key, *each in zip(queries, *recalls, strict=True)]
     return found | strategy_diagnostics(explore, beliefs, step)
 
 

@@ -11,11 +11,11 @@ from memec.agents.agent import Agent, Env
 from memec.agents.diagnostics import MOMENTS, memory_diagnostics
 from memec.agents.memories import Memories, Thought, memories_behind
 from memec.agents.pictures import make_pictures
-from memec.agents.returns import Truncation, discounted_returns, uncertain_steps
-from memec.embed import Embedding, EmbedSettings, key_size_of, make_embedding
+from memec.agents.returns import Truncation, after_a_cut, discounted_returns, uncertain_steps
+from memec.embed import Embedding, EmbedSettings, ScaledIdentity, key_size_of, make_embedding
 from memec.envs.world import World, make
 from memec.errors import MemecError
-from memec.explore import AnyStrategy, Belief, Greedy, Mellowmax, Strategy
+from memec.explore import AnyStrategy, Belief, Greedy, Mellowmax, Strategy, insight_of
 from memec.memory import Memory, MemorySettings, Recall
 from memec.memory.saved import check_arrays
 from memec.settings import Settings
@@ -89,6 +89,7 @@ class MFEC(Agent):
         self._episode: list[Moment] = []
         self._rewards: list[float] = []
         self._decisions = 0
+        self._insight = insight_of(self.explore)
 
     @property
     def embed(self) -> Embedding:
@@ -103,8 +104,11 @@ class MFEC(Agent):
         key = self.embed(observation)
         recall = self.memory.recall(key, state_id, fleeting=True)
         self._decisions += 1
-        action = self.explore.choose(self._belief(key, recall), self._decisions, self.generator)
+        belief = self._belief(key, recall)
+        action = self.explore.choose(belief, self._decisions, self.generator)
         self._episode.append(Moment(key, state_id, action, self._decisions))
+        if self._insight is not None:
+            self._insight.notice(belief, action)
         if self.pictures is not None:
             self.pictures.notice(observation)
         return action
@@ -113,13 +117,17 @@ class MFEC(Agent):
         """Keep the reward; at the end of the episode remember the return of every moment in it."""
         self._rewards.append(reward)
         if terminated or truncated:
-            self._remember(observation, self.settings.truncation if not terminated else "terminal")
+            cut = "terminal" if terminated else after_a_cut(self.settings.truncation, self._rewards)
+            self._remember(observation, cut)
+            self._rescale()
             self.abandon_episode()
 
     def abandon_episode(self) -> None:
         """Forget the episode under way."""
         self._episode.clear()
         self._rewards.clear()
+        if self._insight is not None:
+            self._insight.forget()
         if self.pictures is not None:
             self.pictures.forget_episode()
 
@@ -156,7 +164,8 @@ class MFEC(Agent):
         """Return how full the memory is, and how the newest decisions were made."""
         newest = self._episode[-MOMENTS:]
         keys, state_ids = [moment.key for moment in newest], [moment.state_id for moment in newest]
-        return memory_diagnostics(self.memory, self.explore, keys, state_ids, self._decisions)
+        found = memory_diagnostics(self.memory, self.explore, self._belief, keys, state_ids, self._decisions)
+        return found if self._insight is None else found | self._insight.diagnostics()
 
     def choose_actions(
         self,
@@ -174,6 +183,7 @@ class MFEC(Agent):
 
     def arrays(self) -> Arrays:
         """Return the memory, the projection and the episode under way."""
+        insight = {} if self._insight is None else self._insight.arrays()
         return {
             "decisions": np.array([self._decisions]),
             "episode.keys": np.array([moment.key for moment in self._episode], np.float32).reshape(
@@ -185,6 +195,7 @@ class MFEC(Agent):
             "episode.rewards": np.array(self._rewards, np.float64),
             **{f"memory.{name}": array for name, array in self.memory.arrays().items()},
             **{f"embed.{name}": array for name, array in self.embed.arrays().items()},
+            **{f"insight.{name}": array for name, array in insight.items()},
         }
 
     def restore(self, arrays: Arrays) -> None:
@@ -195,6 +206,8 @@ class MFEC(Agent):
         if self._embedding.key_size != self.memory.key_size:
             raise MemecError("The saved projection does not fit: its keys are not of the size the settings say.")
         self.memory.restore(part_of(arrays, "memory."))
+        if self._insight is not None:
+            self._insight.restore(part_of(arrays, "insight."))
         episode = part_of(arrays, "episode.")
         count, size = len(episode["rewards"]), self.memory.key_size
         check_arrays(
@@ -231,13 +244,24 @@ class MFEC(Agent):
         if count == 0:
             return
         returns = discounted_returns(self._rewards, discount, value_at_end)[:count]
+        if self._insight is not None:
+            self._insight.settle(returns)
         keys, state_ids, actions, steps = zip(*self._episode[:count], strict=True)
         ids = _rows(state_ids)
         changed = self.memory.write(actions, _rows(keys), returns, ids, steps)
         if self.pictures is not None:
             self.pictures.keep(self.memory, changed, np.array(actions), ids)
 
+    def _rescale(self) -> None:
+        """Learn the scale of observations from the episode, and let the stored keys follow a new one."""
+        if isinstance(self.embed, ScaledIdentity):
+            factors = self.embed.take_in(_rows([moment.key for moment in self._episode]))
+            if factors is not None:
+                self.memory.rescale(factors)
+
     def _belief(self, key: NDArray[np.float32], recall: Recall) -> Belief:
+        if self._insight is not None:
+            return self._insight.believe(recall.values, recall.squared_distances, recall.exact)
         return Belief(recall.values, self.memory.std(key, recall) if self.explore.needs_std else None)
 
 

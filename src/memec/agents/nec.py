@@ -15,10 +15,10 @@ from memec.agents.neural import NeuralAgent, NeuralSettings
 from memec.agents.optimiser import OptimiserSettings, parameter_optimiser
 from memec.agents.pictures import Joined, make_pictures
 from memec.agents.replay import ReturnReplay
-from memec.agents.returns import Truncation, n_step_returns
+from memec.agents.returns import Truncation, after_a_cut, n_step_returns
 from memec.envs.world import World, make
 from memec.errors import NotFiniteError
-from memec.explore import AnyStrategy, Belief, Greedy, Mellowmax, Strategy
+from memec.explore import AnyStrategy, Belief, Greedy, Mellowmax, Strategy, insight_of
 from memec.memory import Memory, MemorySettings, Recall
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
@@ -113,6 +113,7 @@ class NEC(NeuralAgent):
         self._optimiser = parameter_optimiser(settings.optimiser, self.embed.parameters)
         self._episode: list[Moment] = []
         self._rewards: list[float] = []
+        self._insight = insight_of(self.explore)
 
     def act(self, observation: Observation, state_id: StateId) -> int:
         """Look up the value of each action by the observation's key, and let the strategy choose."""
@@ -120,11 +121,14 @@ class NEC(NeuralAgent):
         try:
             key = self.embed(observation[None])[0]
             recall = self.memory.recall(key)
-            action = self.explore.choose(self._belief(key, recall), self._decisions, self.generator)
+            belief = self._belief(key, recall)
+            action = self.explore.choose(belief, self._decisions, self.generator)
         except NotFiniteError as error:
             raise self._explained(error, observation) from None
         value = float(recall.values.max())
         self._episode.append(Moment(observation, key, state_id, action, self._decisions, value))
+        if self._insight is not None:
+            self._insight.notice(belief, action)
         if self.pictures is not None:
             self.pictures.notice(observation)
         return action
@@ -143,6 +147,8 @@ class NEC(NeuralAgent):
         """Forget the episode under way."""
         self._episode.clear()
         self._rewards.clear()
+        if self._insight is not None:
+            self._insight.forget()
         if self.pictures is not None:
             self.pictures.forget_episode()
 
@@ -170,7 +176,9 @@ class NEC(NeuralAgent):
     def diagnostics(self) -> dict[str, float]:
         """Return how the network and the memory are doing, and how the newest decisions were made."""
         keys = [moment.key for moment in self._episode[-MOMENTS:]]
-        return super().diagnostics() | memory_diagnostics(self.memory, self.explore, keys, None, self._decisions)
+        found = super().diagnostics()
+        found |= memory_diagnostics(self.memory, self.explore, self._belief, keys, None, self._decisions)
+        return found if self._insight is None else found | self._insight.diagnostics()
 
     def choose_actions(
         self,
@@ -197,6 +205,7 @@ class NEC(NeuralAgent):
             "optimiser": self._optimiser.arrays(),
             "memory": self._dictionary.arrays(),
             "episode": episode,
+            "insight": {} if self._insight is None else self._insight.arrays(),
         }
         named = {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
         return {"decisions": np.array([self._decisions])} | named
@@ -207,6 +216,8 @@ class NEC(NeuralAgent):
         self.embed.restore(part_of(arrays, "network."))
         self._optimiser.restore(part_of(arrays, "optimiser."))
         self._dictionary.restore(part_of(arrays, "memory."))
+        if self._insight is not None:
+            self._insight.restore(part_of(arrays, "insight."))
         episode = part_of(arrays, "episode.")
         self._rewards = episode["rewards"].tolist()
         self._episode = []
@@ -241,7 +252,7 @@ class NEC(NeuralAgent):
 
     def _remember_the_rest(self, last_observation: Observation, cut_off: bool) -> None:
         """Write what is left of an episode that ended."""
-        truncation = self.settings.truncation if cut_off else "terminal"
+        truncation = after_a_cut(self.settings.truncation, self._rewards) if cut_off else "terminal"
         if truncation == "discard":
             whole = len(self._episode) - self.settings.n_step
             if whole > 0:
@@ -254,6 +265,8 @@ class NEC(NeuralAgent):
         """Write the first moments of the episode, with their n-step returns, to the dictionaries and the replay."""
         values = [moment.value for moment in self._episode]
         returns = n_step_returns(self._rewards, values, self.settings.discount, self.settings.n_step, value_at_end)
+        if self._insight is not None:
+            self._insight.settle(returns[:count])
         observations, keys, state_ids, actions, steps, _ = zip(*self._episode[:count], strict=True)
         each_action, each_state = np.array(actions), np.stack(state_ids)
         changed = self._dictionary.write(each_action, np.stack(keys), returns[:count], each_state, np.array(steps))
@@ -286,4 +299,6 @@ class NEC(NeuralAgent):
         return float(self.memory.peek(self.embed(observation[None])[0]).values.max())
 
     def _belief(self, key: NDArray[np.float32], recall: Recall) -> Belief:
+        if self._insight is not None:
+            return self._insight.believe(recall.values, recall.squared_distances, recall.exact)
         return Belief(recall.values, self.memory.std(key, recall) if self.explore.needs_std else None)

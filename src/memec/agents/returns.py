@@ -1,22 +1,31 @@
 """Discounted returns."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-Truncation = Literal["terminal", "bootstrap", "discard"]
+Truncation = Literal["terminal", "bootstrap", "discard", "careful"]
 """What the return of an episode cut off by a time limit is taken for.
 
 `terminal` believes it, as the paper does. `bootstrap` adds what the state at the cut is worth by the agent's values.
-`discard` leaves out the moments whose returns the cut made uncertain.
+`discard` leaves out the moments whose returns the cut made uncertain. `careful` does so where steps cost something, so
+that the cut hid costs and flatters; elsewhere it hid gains at most, and the return is completed as by `bootstrap`.
 """
 TIME_CONSTANTS = 2
 """A return is uncertain if the cut came within so many time constants 1 / (1 - discount): 200 steps at .99.
 
 Measured on Acrobot; what lies beyond them is worth an eighth of what it would be now.
 """
+
+
+def after_a_cut(truncation: Truncation, rewards: Sequence[float]) -> Truncation:
+    """Return what to do with an episode of these rewards that was cut off: any of the rules but `careful`."""
+    if truncation != "careful":
+        return truncation
+    return "discard" if sum(rewards) < 0.0 else "bootstrap"
 
 
 def uncertain_steps(discount: float, length: int) -> int:

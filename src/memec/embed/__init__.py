@@ -9,11 +9,19 @@ from numpy.random import Generator, SeedSequence
 from pydantic import PositiveInt
 
 from memec.embed.embedding import Array, Embedding
-from memec.embed.identity import Identity
+from memec.embed.identity import Identity, ScaledIdentity
 from memec.embed.projection import GaussianProjection
 from memec.settings import Settings
 
-__all__ = ["EmbedSettings", "Embedding", "GaussianProjection", "Identity", "key_size_of", "make_embedding"]
+__all__ = [
+    "EmbedSettings",
+    "Embedding",
+    "GaussianProjection",
+    "Identity",
+    "ScaledIdentity",
+    "key_size_of",
+    "make_embedding",
+]
 
 LARGEST_IDENTITY = 256
 
@@ -25,6 +33,8 @@ class EmbedSettings(Settings):
     """`auto` projects images (uint8, two or more axes) and anything of more than 256 numbers, and keeps the rest."""
     key_size: PositiveInt = 128
     """The size of projected keys."""
+    scaled: bool = False
+    """Divide each number of a key that is not projected by its running standard deviation; stored keys follow."""
 
 
 def make_embedding(
@@ -36,7 +46,8 @@ def make_embedding(
 ) -> Embedding:
     """The embedding these settings mean for observations of this shape and type; `arrays` restore an earlier one."""
     if _keeps(settings, shape, dtype):
-        return Identity(int(np.prod(shape)))
+        size = int(np.prod(shape))
+        return ScaledIdentity(size, arrays) if settings.scaled else Identity(size)
     if arrays is not None:
         return GaussianProjection.from_arrays(shape, dtype, arrays)
     return GaussianProjection(shape, dtype, settings.key_size, seed)

@@ -1,13 +1,17 @@
 """The observation is the key: for small vectors."""
 
+from collections.abc import Mapping
 from typing import Self
 
 import numpy as np
 
 from memec.embed.embedding import Array, Key
+from memec.embed.scale import RunningScale
 from memec.errors import MemecError
 
 FLOAT32 = np.dtype(np.float32)
+FIRST_SCALE = 500
+"""How many observations tell a first scale."""
 
 
 class Identity:
@@ -42,3 +46,43 @@ class Identity:
     def arrays(self) -> dict[str, Array]:
         """Nothing to restore."""
         return {}
+
+
+class ScaledIdentity(Identity):
+    """Take observations for keys, each number divided by its running standard deviation.
+
+    The scale is fixed anew whenever twice as many observations have been seen; stored keys must follow then.
+    """
+
+    def __init__(self, size: int, arrays: Mapping[str, Array] | None = None) -> None:
+        super().__init__(size)
+        self._running = RunningScale(size)
+        self._next = FIRST_SCALE
+        if arrays is not None:
+            scale = {name: array for name, array in arrays.items() if name != "next"}
+            if any(scale[name].shape != (size,) for name in ("scale", "mean", "squares", "step_squares")):
+                raise MemecError("The saved scale does not fit: it is not for observations of this size.")
+            self._running.restore(scale)
+            self._next = int(arrays["next"][0])
+
+    def __call__(self, observation: Array) -> Key:
+        """The key of one observation, by the scale in use."""
+        return self._running(super().__call__(observation))
+
+    def batch(self, observations: Array) -> Key:
+        """The keys of several observations, one per row."""
+        return self._running(super().batch(observations))
+
+    def take_in(self, keys: Key) -> Key | None:
+        """Learn from the keys of a whole episode; return what stored keys must be multiplied by, if anything."""
+        before = self._running.scale
+        self._running.notice_all(keys / before)
+        if self._running.count < self._next:
+            return None
+        self._next = 2 * self._running.count
+        self._running.fix()
+        return self._running.scale / before
+
+    def arrays(self) -> dict[str, Array]:
+        """The scale, and what it is learned from."""
+        return {"next": np.array([self._next]), **self._running.arrays()}

@@ -31,10 +31,24 @@ class RunningScale:
         self._count += 1
         _notice(before, after, self._count, self._mean, self._squares, self._step_squares)
 
+    def notice_all(self, observations: NDArray[np.float32]) -> None:
+        """Take in several observations at once."""
+        rows = observations.astype(np.float64)
+        count, mean = len(rows), rows.mean(axis=0)
+        difference, together = mean - self._mean, self._count + count
+        self._squares += ((rows - mean) ** 2).sum(axis=0) + difference**2 * (self._count * count / together)
+        self._mean += difference * (count / together)
+        self._count = together
+
     def fix(self) -> None:
         """From now on, scale by what was seen until now."""
         deviations = np.sqrt(self._squares / self._count)
         self.scale = (1.0 / np.where(deviations > SMALLEST, deviations, 1.0)).astype(np.float32)
+
+    @property
+    def count(self) -> int:
+        """How many observations were taken in."""
+        return self._count
 
     @property
     def step_length(self) -> float:

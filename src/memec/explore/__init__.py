@@ -2,12 +2,14 @@
 
 from memec.explore.belief import Belief
 from memec.explore.boltzmann import Boltzmann
-from memec.explore.by_name import STRATEGIES, AnyStrategy, Strategy, strategy
+from memec.explore.by_name import STRATEGIES, AnyStrategy, Strategy, insight_of, strategy
 from memec.explore.epsilon_greedy import EpsilonGreedy
 from memec.explore.greedy import Greedy
+from memec.explore.insight import Insight
 from memec.explore.mellowmax import Mellowmax, mellowmax_policy
-from memec.explore.thompson import Thompson
-from memec.explore.ucb import UCB
+from memec.explore.mellowmax_auto import MellowmaxAuto
+from memec.explore.thompson import Thompson, ThompsonCalibrated
+from memec.explore.ucb import UCB, UCBCalibrated
 
 __all__ = [
     "STRATEGIES",
@@ -17,9 +19,14 @@ __all__ = [
     "Boltzmann",
     "EpsilonGreedy",
     "Greedy",
+    "Insight",
     "Mellowmax",
+    "MellowmaxAuto",
     "Strategy",
     "Thompson",
+    "ThompsonCalibrated",
+    "UCBCalibrated",
+    "insight_of",
     "mellowmax_policy",
     "strategy",
 ]

@@ -22,8 +22,11 @@ class Belief(NamedTuple):
     std: Floats | None = None
     """The standard deviation of each estimate, where the strategy asked for it."""
 
-    evidence: npt.NDArray[np.integer] | None = None
-    """How many memories stand behind each estimate."""
+    spread: float = 0.0
+    """How far actions usually differ, where the strategy asked for it; 0 where nothing is known."""
+
+    distances: Floats | None = None
+    """The mean squared distance of the memories behind each estimate, where the strategy asked for it."""
 
 
 def required_std(belief: Belief, strategy: str) -> Floats:

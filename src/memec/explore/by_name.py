@@ -8,14 +8,19 @@ from memec.errors import MemecError, unknown_name
 from memec.explore.boltzmann import Boltzmann
 from memec.explore.epsilon_greedy import EpsilonGreedy
 from memec.explore.greedy import Greedy
+from memec.explore.insight import Insight
 from memec.explore.mellowmax import Mellowmax
+from memec.explore.mellowmax_auto import MellowmaxAuto
 from memec.explore.optimism import Optimism
-from memec.explore.thompson import Thompson
-from memec.explore.ucb import UCB
+from memec.explore.thompson import Thompson, ThompsonCalibrated
+from memec.explore.ucb import UCB, UCBCalibrated
 
-AnyStrategy = EpsilonGreedy | Boltzmann | Mellowmax | UCB | Thompson | Greedy | Optimism
+Insightful = MellowmaxAuto | UCBCalibrated | ThompsonCalibrated
+AnyStrategy = EpsilonGreedy | Boltzmann | Mellowmax | UCB | Thompson | Greedy | Insightful | Optimism
 
-Strategy = Annotated[EpsilonGreedy | Boltzmann | Mellowmax | UCB | Thompson | Greedy, Field(discriminator="name")]
+Strategy = Annotated[
+    EpsilonGreedy | Boltzmann | Mellowmax | UCB | Thompson | Greedy | Insightful, Field(discriminator="name")
+]
 """Any strategy, as a field of settings: its `name` says which."""
 
 STRATEGIES: dict[str, type[AnyStrategy]] = {
@@ -24,6 +29,9 @@ STRATEGIES: dict[str, type[AnyStrategy]] = {
     "mellowmax": Mellowmax,
     "ucb": UCB,
     "thompson": Thompson,
+    "mellowmax-auto": MellowmaxAuto,
+    "ucb-calibrated": UCBCalibrated,
+    "thompson-calibrated": ThompsonCalibrated,
     "greedy": Greedy,
 }
 
@@ -36,3 +44,8 @@ def strategy(name: str, **options: Any) -> AnyStrategy:
     if options and set(kind.model_fields) == {"name"}:
         raise MemecError(f"The strategy {name!r} has nothing to set, so {next(iter(options))!r} does not belong to it.")
     return kind.read(options)
+
+
+def insight_of(strategy: AnyStrategy) -> Insight | None:
+    """Return what this strategy has to learn as it goes, where there is something."""
+    return strategy.insight() if isinstance(strategy, Insightful) else None

@@ -33,14 +33,19 @@ class Mellowmax(Settings):
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action."""
-        action: int = _choose(belief.mean, self.omega, rng.random())
-        if action < 0:
-            raise unusable(belief)
-        return action
+        return choose_by_mellowmax(belief, self.omega, rng)
 
     def probabilities(self, belief: Belief, step: int) -> Floats:
         """The distribution `choose` draws from."""
         return mellowmax_policy(belief.mean, self.omega)[0]
+
+
+def choose_by_mellowmax(belief: Belief, omega: float, rng: Generator) -> int:
+    """Draw an action from the maximum-entropy mellowmax policy."""
+    action: int = _choose(belief.mean, omega, rng.random())
+    if action < 0:
+        raise unusable(belief)
+    return action
 
 
 def mellowmax_policy(values: Floats, omega: float) -> tuple[Floats, float]:

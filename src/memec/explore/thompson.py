@@ -8,15 +8,15 @@ from numba import njit
 from numpy.random import Generator
 
 from memec.explore.belief import Belief, Floats, required_std, unusable
+from memec.explore.calibration import Calibration
 from memec.explore.choice import REFUSED, all_finite, argmax_random_tie, empty_like, shifted_scores
 from memec.settings import Settings
 
 
-class Thompson(Settings):
+class Sampling(Settings):
     """Draw a value for every action from its normal belief and take the largest, equals at random."""
 
-    name: Literal["thompson"] = "thompson"
-    needs_std: ClassVar[bool] = True
+    name: str
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action."""
@@ -32,6 +32,24 @@ class Thompson(Settings):
         if not _probability_of_best(belief.mean, required_std(belief, self.name), NODES, WEIGHTS, probabilities):
             raise unusable(belief)
         return probabilities
+
+
+class Thompson(Sampling):
+    """Thompson sampling with the standard deviation of the paper's Gaussian process."""
+
+    name: Literal["thompson"] = "thompson"
+    needs_std: ClassVar[bool] = True
+
+
+class ThompsonCalibrated(Sampling):
+    """Thompson sampling with a standard deviation learned from how far values were off."""
+
+    name: Literal["thompson-calibrated"] = "thompson-calibrated"
+    needs_std: ClassVar[bool] = False
+
+    def insight(self) -> Calibration:
+        """Return what learns the standard deviations."""
+        return Calibration()
 
 
 @njit(cache=True, nogil=True)

@@ -8,17 +8,17 @@ from numpy.random import Generator
 from pydantic import NonNegativeFloat
 
 from memec.explore.belief import Belief, Floats, required_std, unusable
+from memec.explore.calibration import Calibration
 from memec.explore.choice import REFUSED, argmax_random_tie, empty_like, shifted_scores, uniform_over_largest
 from memec.settings import Settings
 
 
-class UCB(Settings):
+class UpperBound(Settings):
     """Take the action of the largest mean + bonus * standard deviation, equals at random."""
 
-    name: Literal["ucb"] = "ucb"
+    name: str
     bonus: NonNegativeFloat = 1.0
     """How many standard deviations above its mean an action is hoped to be."""
-    needs_std: ClassVar[bool] = True
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action."""
@@ -36,6 +36,24 @@ class UCB(Settings):
             raise unusable(belief)
         uniform_over_largest(scores, probabilities)
         return probabilities
+
+
+class UCB(UpperBound):
+    """Upper confidence bound with the standard deviation of the paper's Gaussian process."""
+
+    name: Literal["ucb"] = "ucb"
+    needs_std: ClassVar[bool] = True
+
+
+class UCBCalibrated(UpperBound):
+    """Upper confidence bound with a standard deviation learned from how far values were off."""
+
+    name: Literal["ucb-calibrated"] = "ucb-calibrated"
+    needs_std: ClassVar[bool] = False
+
+    def insight(self) -> Calibration:
+        """Return what learns the standard deviations."""
+        return Calibration()
 
 
 @njit(cache=True, nogil=True)

@@ -271,6 +271,14 @@ class Memory:
         count = moves.move(slots, keys, returns, tolerance, self.keys, self.returns, self._drift, astray)
         self._search.put(astray[:count])
 
+    def rescale(self, factors: NDArray[np.float32]) -> None:
+        """Multiply every stored key by one factor per dimension."""
+        if not (np.isfinite(factors).all() and (factors > 0.0).all()):
+            raise NotFiniteError("Keys can only be rescaled by factors above zero; the memory was left as it was.")
+        self.keys *= factors
+        self._drift[:] = 0.0
+        self._search.rebuild()
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything `restore` needs: the used rows of each table and the state of the search."""
         used = self.used()

@@ -1,0 +1,99 @@
+"""Mellowmax without an omega to tune: how much to give up is measured in the differences between actions."""
+
+from math import log
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from pydantic import PositiveFloat, PositiveInt
+
+from memec.explore.belief import Belief, Floats
+from memec.explore.mellowmax import Mellowmax, choose_by_mellowmax, mellowmax_policy
+from memec.settings import Settings
+
+
+class MellowmaxAuto(Settings):
+    """Maximum-entropy mellowmax with omega = log(n) / (rho * spread of the values).
+
+    Mellowmax gives up at most log(n) / omega return units per decision: with this omega, `rho` times the typical
+    difference between the best and the worst action. So nothing changes when all rewards are scaled.
+    """
+
+    name: Literal["mellowmax-auto"] = "mellowmax-auto"
+    rho: PositiveFloat = 0.1
+    """How much of the typical difference between actions may be given up by exploring."""
+    window: PositiveInt = 1_000
+    """Over how many of the last decisions, about, that difference is averaged."""
+    needs_std: ClassVar[bool] = False
+
+    def omega(self, belief: Belief) -> float:
+        """Return the omega in use: infinite where the values do not differ, or there is one action only."""
+        spread = belief.spread or float(belief.mean.max() - belief.mean.min())
+        lost = self.rho * spread
+        return log(belief.mean.size) / lost if lost > 0.0 else np.inf
+
+    def choose(self, belief: Belief, step: int, rng: Generator) -> int:
+        """Draw an action."""
+        return choose_by_mellowmax(belief, self._usable_omega(belief), rng)
+
+    def probabilities(self, belief: Belief, step: int) -> Floats:
+        """The distribution `choose` draws from."""
+        return mellowmax_policy(belief.mean, self._usable_omega(belief))[0]
+
+    def insight(self) -> "Spread":
+        """Return what measures the differences between actions."""
+        return Spread(self.window)
+
+    def _usable_omega(self, belief: Belief) -> float:
+        omega = self.omega(belief)
+        return omega if np.isfinite(omega) and omega > 0.0 else Mellowmax().omega  # any: then all actions are equal
+
+
+class Spread:
+    """How far the best and the worst action differ, averaged over the last decisions by how much is at stake in each.
+
+    That is the mean of the squared differences over the mean of the differences: decisions that matter to nobody, as in
+    a room whose goal has not been found from most places, say nothing about the size of those that do.
+    """
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._decisions = 0
+        self._mean = self._mean_square = 0.0
+
+    @property
+    def spread(self) -> float:
+        """The spread now; 0 where no difference was ever seen."""
+        return self._mean_square / self._mean if self._mean > 0.0 else 0.0
+
+    def believe(self, values: Floats, squared_distances: NDArray[np.float32], exact: NDArray[np.bool_]) -> Belief:
+        """Return the values with the spread of the decisions before."""
+        return Belief(values, spread=self.spread)
+
+    def notice(self, belief: Belief, action: int) -> None:
+        """Move the averages towards this decision's difference; the first ones count the same."""
+        self._decisions += 1
+        share = 1.0 / min(self._decisions, self._window)
+        difference = float(belief.mean.max()) - float(belief.mean.min())
+        self._mean += share * (difference - self._mean)
+        self._mean_square += share * (difference * difference - self._mean_square)
+
+    def settle(self, returns: Floats) -> None:
+        """Learn nothing from returns."""
+
+    def forget(self) -> None:
+        """Keep everything: no return is waited for."""
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the spread."""
+        return {"value_spread": self.spread}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the count and the averages."""
+        return {"spread": np.array([self._decisions, self._mean, self._mean_square], np.float64)}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Go on from there."""
+        decisions, self._mean, self._mean_square = arrays["spread"].tolist()
+        self._decisions = int(decisions)
