@@ -11,6 +11,7 @@ from memec.errors import MemecError, NotFiniteError
 from memec.memory.graph import HOPE, VALUE, Graph, GraphSettings
 
 ACTIONS, SIZE = 3, 2
+UNIT = np.ones(SIZE, np.float32)
 
 
 def walk(graph: Graph, steps: int, random: np.random.Generator, grid: int = 0) -> None:
@@ -22,12 +23,16 @@ def walk(graph: Graph, steps: int, random: np.random.Generator, grid: int = 0) -
     here = place()
     for step in range(steps):
         action = int(random.integers(ACTIONS))
-        view = graph.look(here[None])
         terminal = bool(random.random() < 0.1)
-        slot = graph.write(action, view, here, here, float(random.normal()), terminal, step + 1)
-        there = place()
-        graph.lead_to(slot, there, there)
+        reward, there = float(random.normal()), place()
+        remember(graph, action, here, reward, there, terminal, step + 1)
         here = place() if terminal else there
+
+
+def remember(
+    graph: Graph, action: int, here: Any, reward: float, there: Any, terminal: bool = False, step: int = 1
+) -> int:
+    return graph.remember(action, graph.look(here[None]), here, reward, there, terminal, step, UNIT)[0]
 
 
 def make_graph(capacity: int = 128, **changes: Any) -> Graph:
@@ -50,8 +55,20 @@ def true_lists(graph: Graph, slot: int) -> list[list[float]]:
 def test_every_entry_lists_the_nearest_to_where_it_led(seed: int, steps: int, grid: int) -> None:
     graph = make_graph(capacity=steps)
     walk(graph, steps, np.random.default_rng(seed), grid)
-    arrays = graph.arrays()
-    for row, slot in enumerate(graph.used()):
+    assert_true_lists(graph)
+
+
+def test_lists_are_right_in_a_space_of_many_cells_where_known_states_lead_elsewhere() -> None:
+    graph = make_graph(capacity=4_000)
+    walk(graph, 9_000, np.random.default_rng(0), grid=60)
+    assert 4_096 < len(graph) < 8_500
+    assert_true_lists(graph, every=20)
+
+
+def assert_true_lists(graph: Graph, every: int = 1) -> None:
+    arrays, used = graph.arrays(), graph.used()
+    for row in range(0, len(used), every):
+        slot = used[row]
         if not graph.terminal[slot]:
             for action, expected in enumerate(true_lists(graph, slot)):
                 there = arrays["near"][row, action] >= 0
@@ -64,18 +81,14 @@ def test_a_full_table_lets_the_nearest_entry_make_room() -> None:
     assert graph.sizes.tolist() == [64, 64, 64]
     here = np.full((1, SIZE), 0.25, np.float32)
     nearest = graph.look(here).slots[0, 1, 0]
-    assert graph.write(1, graph.look(here), here[0], here[0], 1.0, True, 2_000) == nearest
-    graph.lead_to(int(nearest), here[0], here[0])
+    assert remember(graph, 1, here[0], 1.0, here[0], terminal=True) == nearest
     assert graph.look(here).slots[0, 1, 0] == nearest and graph.look(here).squared_distances[0, 1, 0] == 0.0
 
 
 def test_a_known_state_keeps_its_place_and_gets_its_newest_outcome() -> None:
     graph = make_graph()
     state = np.ones(SIZE, np.float32)
-    slots = set()
-    for step, reward in enumerate((1.0, 5.0, 2.0)):
-        slots.add(graph.write(0, graph.look(state[None]), state, state, reward, True, step + 1))
-        graph.lead_to(max(slots), state, state)
+    slots = {remember(graph, 0, state, reward, state, terminal=True) for reward in (1.0, 5.0, 2.0)}
     assert len(slots) == len(graph) == 1
     assert graph.values[slots.pop(), VALUE] == 2.0
 
@@ -87,10 +100,8 @@ def test_values_are_those_of_value_iteration_where_every_state_is_known() -> Non
     states = [np.array([x, y], np.float32) for x in range(side) for y in range(side)]
     rewards, following = random.normal(size=(len(states), ACTIONS)), random.integers(16, size=(len(states), ACTIONS))
     for step, (number, action) in enumerate(np.ndindex(len(states), ACTIONS)):
-        view = graph.look(states[number][None])
-        slot = graph.write(action, view, states[number], states[number], rewards[number, action], False, step + 1)
         there = states[following[number, action]]
-        graph.lead_to(slot, there, there)
+        remember(graph, action, states[number], rewards[number, action], there, step=step + 1)
     graph.saw_returns(best=20.0, worst=-20.0)
     for _ in range(300):
         graph.sweep(graph.newest_first())
@@ -132,7 +143,7 @@ def test_a_restored_graph_goes_on_identically() -> None:
     first = make_graph(capacity=64)
     walk(first, 500, np.random.default_rng(4))
     second = make_graph(capacity=64)
-    second.restore({name: array.copy() for name, array in first.arrays().items()}, np.ones(SIZE, np.float32))
+    second.restore({name: array.copy() for name, array in first.arrays().items()}, UNIT)
     for graph in (first, second):
         walk(graph, 300, np.random.default_rng(5))
         graph.sweep(graph.newest_first())
@@ -147,12 +158,16 @@ def test_arrays_that_fit_no_graph_are_refused(name: str) -> None:
     arrays = graph.arrays()
     arrays[name] = np.full_like(arrays[name], 127 if name == "near" else 1_000 if name == "sizes" else np.nan)
     with pytest.raises(MemecError, match="does not fit"):
-        make_graph().restore(arrays, np.ones(SIZE, np.float32))
+        make_graph().restore(arrays, UNIT)
 
 
 def test_a_state_that_is_not_finite_is_refused() -> None:
+    graph, nowhere = make_graph(), np.array([np.nan, 0.0], np.float32)
     with pytest.raises(NotFiniteError):
-        make_graph().look(np.array([[np.nan, 0.0]], np.float32))
+        graph.look(nowhere[None])
+    with pytest.raises(NotFiniteError):
+        remember(graph, 0, UNIT, 1.0, nowhere)
+    assert len(graph) == 0
 
 
 def test_hope_spreads_further_than_belief() -> None:

@@ -99,8 +99,9 @@ class VPEC(Agent):
         scale.notice(before, observation)
         if self._decisions < FIRST_SCALE:
             self.graph.measure(scale.step_length)
-        slot = self.graph.write(self._action, here, before, scale(before), reward, terminated, self._decisions)
-        self._here = self.graph.lead_to(slot, observation, scale(observation))
+        slot, self._here = self.graph.remember(
+            self._action, here, before, reward, observation, terminated, self._decisions, scale.scale
+        )
         self._slots.append(slot)
         self._rewards.append(reward)
         over = terminated or truncated

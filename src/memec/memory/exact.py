@@ -38,6 +38,9 @@ Books = tuple[Floats, StateIds, Ints, Ints, Places]
 """A memory's returns, state ids, stamps of last use, sizes and places."""
 Room = tuple[NDArray[np.bool_], Floats, Keys, Ints, NDArray[np.bool_]]
 """Room for what a recall says: which actions to search, values, squared distances, slots, which are exact."""
+Numbers = NDArray[np.int32]
+Filing = tuple[Keys, Numbers, Keys, Keys, Keys, Numbers, Numbers, Numbers, Numbers]
+"""Keys, the cuts between cells (dimensions, values), boxes of the cells, keys in blocks, and the books of `Blocks`."""
 
 
 class Exact:
@@ -48,19 +51,22 @@ class Exact:
     def __init__(self, keys: NDArray[np.float32], actions: int, neighbours: int, *, seed: int = 0) -> None:
         self._keys = keys
         self._actions = actions
-        self._last_found = np.full((STREAMS, actions, neighbours), -1, np.int64)
+        self.last_found = np.full((STREAMS, actions, neighbours), -1, np.int64)
         self._entries = 0
         self._arrange(Cells.whole())
 
     def put(self, slots: NDArray[np.int64]) -> None:
         """Take in the keys just written at `slots`: new entries, replaced ones, or moved keys."""
-        self._entries += _file(
-            slots, self._keys, self._cells.dimensions, self._cells.values, self._boxes, self._block_keys,
-            self._blocks.chains, self._blocks.members, self._blocks.places, self._blocks.free,
-        )  # fmt: skip
-        self._puts += len(slots)
-        if self._puts >= max(CUT_ENTRIES, self._entries):  # boxes only ever grow: replaced keys wear them out
+        self.note_put(file_keys(slots, self.filing), len(slots))
+
+    def note_put(self, new: int, puts: int) -> bool:
+        """Take in that compiled code filed keys in `filing`, some of them new; tell whether all were filed again."""
+        self._entries += new
+        self._puts += puts
+        worn = self._puts >= max(CUT_ENTRIES, self._entries)  # boxes only ever grow: replaced keys wear them out
+        if worn:
             self.rebuild()
+        return worn
 
     def nearest(
         self,
@@ -74,10 +80,7 @@ class Exact:
 
         What was found bounds the next search whether or not it is to `remember`: that changes no answer.
         """
-        _nearest(
-            queries, wanted, squared_distances, slots, self._keys, self._last_found, self._boxes,
-            self._block_keys, self._blocks.chains, self._blocks.members,
-        )  # fmt: skip
+        find_nearest(queries, wanted, squared_distances, slots, self.last_found, self.filing)
 
     def look_up(
         self,
@@ -92,20 +95,16 @@ class Exact:
     ) -> bool:
         """Do all of a recall in one compiled call: for short keys, calling costs as much as searching."""
         finite: bool = _look_up(
-            queries, state_ids, *books, *room, inverse_distance, delta, initial_value, stamp, self._keys,
-            self._last_found, self._boxes, self._block_keys, self._blocks.chains, self._blocks.members,
+            queries, state_ids, *books, *room, inverse_distance, delta, initial_value, stamp,
+            self.last_found, self.filing,
         )  # fmt: skip
         return finite
 
     def rebuild(self) -> None:
         """Take in that all keys changed in place: cut the cells anew and file every entry again."""
         present = np.flatnonzero(self._blocks.present())
-        self._entries = 0
         self._arrange(self._fitting_cells(present))
-        self._entries += _file(
-            present, self._keys, self._cells.dimensions, self._cells.values, self._boxes, self._block_keys,
-            self._blocks.chains, self._blocks.members, self._blocks.places, self._blocks.free,
-        )  # fmt: skip
+        self._entries = file_keys(present, self.filing)
 
     def arrays(self, lagging: NDArray[np.intp] = NONE) -> dict[str, NDArray[Any]]:
         """Return what `restore` needs to answer identically."""
@@ -114,18 +113,8 @@ class Exact:
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from where `arrays` was taken; the keys are already in place."""
         self._blocks.places[:, CHAIN] = np.where(arrays["present"], 0, -1)
-        self._last_found[:] = -1
+        self.last_found[:] = -1
         self.rebuild()
-
-    @property
-    def books(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]:
-        """Boxes of the cells, keys in blocks, which block each cell begins with, and who is in each block."""
-        return self._boxes, self._block_keys, self._blocks.chains, self._blocks.members
-
-    @property
-    def cells(self) -> NDArray[np.int32]:
-        """Return for each slot, in column `CHAIN`, the number of its cell over all actions."""
-        return self._blocks.places
 
     def _fitting_cells(self, present: NDArray[np.intp]) -> Cells:
         """Cut the space by a sample of the entries, or not at all where that does not pay."""
@@ -138,31 +127,22 @@ class Exact:
 
     def _arrange(self, cells: Cells) -> None:
         """Start with empty blocks, and boxes around nothing, for these cells."""
-        self._cells = cells
         self._puts = 0
         dimensions = -(-self._keys.shape[1] // 4) * 4  # read four at a time; the rest stays 0
         self._blocks = Blocks.empty(len(self._keys), self._actions * len(cells), LANES)
-        self._block_keys = np.zeros((len(self._blocks.members), dimensions, LANES), np.float32)
+        block_keys = np.zeros((len(self._blocks.members), dimensions, LANES), np.float32)
         groups = -(-len(cells) // LANES)
-        self._boxes = np.empty((self._actions, groups, self._keys.shape[1], 2, LANES), np.float32)
-        self._boxes[..., 0, :] = np.inf
-        self._boxes[..., 1, :] = -np.inf
+        boxes = np.empty((self._actions, groups, self._keys.shape[1], 2, LANES), np.float32)
+        boxes[..., 0, :] = np.inf
+        boxes[..., 1, :] = -np.inf
+        blocks = (self._blocks.chains, self._blocks.members, self._blocks.places, self._blocks.free)
+        self.filing: Filing = (self._keys, cells.dimensions, cells.values, boxes, block_keys, *blocks)
 
 
 @njit(**COMPILE)
-def _file(
-    slots: NDArray[np.int64],
-    keys: NDArray[np.float32],
-    cut_dimensions: NDArray[np.int32],
-    cut_values: NDArray[np.float32],
-    boxes: NDArray[np.float32],
-    block_keys: NDArray[np.float32],
-    chains: NDArray[np.int32],
-    members: NDArray[np.int32],
-    places: NDArray[np.int32],
-    free: NDArray[np.int32],
-) -> int:
+def file_keys(slots: NDArray[np.int64], filing: Filing) -> int:
     """File each slot in its cell, whose box grows to hold it; return how many were new."""
+    keys, cut_dimensions, cut_values, boxes, block_keys, chains, members, places, free = filing
     cells = len(cut_values) + 1
     capacity = len(keys) // len(boxes)
     new = 0
@@ -277,19 +257,16 @@ def _cells_within(
 
 
 @njit(**COMPILE)
-def _nearest(
+def find_nearest(
     queries: NDArray[np.float32],
     wanted: NDArray[np.bool_],
     squared_distances: NDArray[np.float32],
     slots: NDArray[np.int64],
-    keys: NDArray[np.float32],
     last_found: NDArray[np.int64],
-    boxes: NDArray[np.float32],
-    block_keys: NDArray[np.float32],
-    chains: NDArray[np.int32],
-    members: NDArray[np.int32],
+    filing: Filing,
 ) -> None:
     """Search each wanted action: nearest cells first until k are found, then all that cannot be ruled out."""
+    keys, _, _, boxes, block_keys, chains, members, _, _ = filing
     actions = len(boxes)
     cells = len(chains) // actions
     away = np.empty(cells, np.float32)
@@ -347,12 +324,8 @@ def _look_up(
     delta: float,
     initial_value: float,
     stamp: int,
-    keys: Keys,
     last_found: Ints,
-    boxes: Keys,
-    block_keys: Keys,
-    chains: NDArray[np.int32],
-    members: NDArray[np.int32],
+    filing: Filing,
 ) -> bool:
     """Find known states, search for the others, weigh what was found; false if a query is not finite."""
     searches = find_known(
@@ -361,9 +334,7 @@ def _look_up(
     if searches < 0:
         return False
     if searches > 0:
-        _nearest(
-            queries, wanted, squared_distances, slots, keys, last_found, boxes, block_keys, chains, members
-        )  # fmt: skip
+        find_nearest(queries, wanted, squared_distances, slots, last_found, filing)
     weigh(
         exact, squared_distances, slots, returns, inverse_distance, delta, initial_value, last_used, stamp, values
     )  # fmt: skip

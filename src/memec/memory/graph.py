@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from memec.errors import MemecError, NotFiniteError
-from memec.memory import propagation
+from memec.memory import lists, propagation
 from memec.memory.blocks import CHAIN
-from memec.memory.exact import Exact
+from memec.memory.exact import LANES, Exact
 from memec.memory.propagation import BEST, HOPE, RANGE, VALUE, WORST
 from memec.memory.saved import check_arrays
 from memec.settings import Settings
@@ -73,15 +73,16 @@ class Graph:
         self._rules = np.array([1.0, settings.width, settings.far, settings.doubt])
         self._near = np.zeros((slots, actions, settings.neighbours), np.int32)  # of used slots only
         self._distances = np.zeros(self._near.shape, np.float32)
-        # In double precision: values crowd near 1 / (1 - discount), where rounding would decide.
-        self._weights = np.zeros(self._near.shape)
-        self._opinions = np.zeros((slots, actions, 2))
         self._stale = np.zeros((slots, actions), np.bool_)
+        # In double precision: values crowd near 1 / (1 - discount), where rounding would decide.
+        weights, opinions = np.zeros(self._near.shape), np.zeros((slots, actions, 2))
+        self._links = (self._near, self._distances, weights, opinions, self._stale)
+        self._outcomes = (self.rewards, self.terminal, self.values)
+        self._entries = (self.observations, self.next_observations, self.steps, self.sizes)
         self._search = Exact(self.keys, actions, settings.neighbours)
-        self._bounds = np.full((actions, slots), -1, np.float32)
         self._next_keys = np.zeros((slots, key_size), np.float32)
         self._places = Exact(self._next_keys, 1, settings.neighbours)
-        self._reach = np.full((actions, len(self._places.books[2])), -1, np.float32)
+        self._measure_reach()
 
     def __len__(self) -> int:
         return int(self.sizes.sum())
@@ -100,9 +101,8 @@ class Graph:
         """Return what is near to these states [n, key size]."""
         if not np.isfinite(keys).all():
             raise NotFiniteError("A key to look up is NaN or infinite.")
-        shape = (len(keys), self.actions, self.settings.neighbours)
-        found = View(np.empty(shape, np.int64), np.empty(shape, np.float32))
-        wanted = np.ones(shape[:2], np.bool_)
+        found = self._room(len(keys))
+        wanted = np.ones(found.slots.shape[:2], np.bool_)
         self._search.nearest(keys, wanted, found.squared_distances, found.slots, remember=True)
         return found
 
@@ -112,52 +112,37 @@ class Graph:
         propagation.judge(view.slots, view.squared_distances, self._rules, self.values, self.limits, *opinion)
         return opinion
 
-    def write(
+    def remember(
         self,
         action: int,
         here: View,
-        observation: NDArray[np.float32],
-        key: NDArray[np.float32],
+        before: NDArray[np.float32],
         reward: float,
+        after: NDArray[np.float32],
         terminal: bool,
         step: int,
-    ) -> int:
-        """Remember that this action was taken in the state looked at, and return its slot; `lead_to` must follow."""
-        nearest = int(here.slots[0, action, 0])
-        known = nearest >= 0 and here.squared_distances[0, action, 0] <= propagation.SAME
-        if known or (nearest >= 0 and self.sizes[action] == self.settings.capacity):
-            slot = nearest
-        else:
-            slot = action * self.settings.capacity + int(self.sizes[action])
-            self.sizes[action] += 1
-        self.rewards[slot] = reward
-        self.terminal[slot] = terminal
-        self.steps[slot] = step
-        if not known:
-            self.observations[slot] = observation
-            self.keys[slot] = key
-            self._search.put(np.array([slot]))
-            propagation.introduce(
-                slot, action, key, self._near, self._distances, self._stale, self._bounds, self._reach,
-                *self._places.books,
-            )  # fmt: skip
-        return slot
+        scale: NDArray[np.float32],
+    ) -> tuple[int, View]:
+        """Take down where this action led from the state looked at; return the slot and what is near to where it led.
 
-    def lead_to(self, slot: int, observation: NDArray[np.float32], key: NDArray[np.float32]) -> View:
-        """Take down where the experience in this slot led, look at it, and bring the entry's value up to date."""
-        there = self.look(key[None])
-        self.next_observations[slot] = observation
-        slots = np.array([slot])
-        self._lead_to(slots, there, key[None])
-        self.sweep(slots)
-        return there
+        Observations are given as they are, `here` by keys of this scale. The value is brought up to date as well.
+        """
+        there = self._room(1)
+        slot, new_keys, new_places = lists.remember(
+            action, before, reward, after, terminal, step, scale, *here, *there, self._discount, self._entries,
+            self._outcomes, self._links, self._rules, self.limits, self._reach, self._search.filing,
+            self._search.last_found, self._places.filing,
+        )  # fmt: skip
+        if slot < 0:
+            raise NotFiniteError("An observation to remember is NaN or infinite.")
+        self._search.note_put(new_keys, 1)
+        if self._places.note_put(new_places, 1):
+            self._measure_reach()
+        return slot, there
 
     def sweep(self, order: NDArray[np.int64]) -> None:
         """Bring the values of these entries up to date, one after the other."""
-        propagation.sweep(
-            order, self.rewards, self.terminal, self._discount, self._near, self._distances, self._weights,
-            self._opinions, self._stale, self._rules, self.values, self.limits,
-        )  # fmt: skip
+        propagation.sweep(order, self._discount, self._outcomes, self._links, self._rules, self.limits)
 
     def newest_first(self) -> NDArray[np.int64]:
         """Return all entries, those experienced last first: values spread against time."""
@@ -245,24 +230,25 @@ class Graph:
         distances = np.where(near < 0, np.float32(np.inf), arrays["distances"])
         self._lead_to(used, View(near.astype(np.int64), distances), self.next_observations[used] * scale)
 
+    def _room(self, states: int) -> View:
+        shape = (states, self.actions, self.settings.neighbours)
+        return View(np.empty(shape, np.int64), np.empty(shape, np.float32))
+
     def _lead_to(self, slots: NDArray[np.int64], there: View, keys: NDArray[np.float32]) -> None:
         self._next_keys[slots] = keys
-        before = self._places.books[2]
+        before = self._places.filing
         self._places.put(slots)
-        if self._places.books[2] is not before:  # the cells were cut anew
+        if self._places.filing is not before:  # the cells were cut anew
             self._measure_reach()
-        propagation.lead_to(
-            slots, *there, self.terminal, self._near, self._distances, self._stale, self._bounds,
-            self._places.cells, self._reach,
-        )  # fmt: skip
+        lists.lead_to(slots, *there, self.terminal, self._links, self._places.filing, self._reach)
 
     def _measure_reach(self) -> None:
-        """Note for each cell how near a key must be to enter the list of any place in it."""
-        self._reach = np.full((self.actions, len(self._places.books[2])), -1, np.float32)
-        cells = self._places.cells[:, CHAIN]
-        there = np.flatnonzero(cells >= 0)
-        for action in range(self.actions):
-            np.maximum.at(self._reach[action], cells[there], self._bounds[action, there])
+        """Note anew how near a key must be to enter each list: the places were filed in other cells and blocks."""
+        _, _, _, boxes, _, _, members, places, _ = self._places.filing
+        cells = np.full((self.actions, boxes.shape[1] * LANES), -1, np.float32)
+        self._reach = cells, np.full((self.actions, len(members), LANES), -1, np.float32)
+        filed = np.flatnonzero(places[:, CHAIN] >= 0)
+        lists.bound(filed, self.terminal, self._distances, self._places.filing, self._reach)
 
     def _tables(self) -> Arrays:
         return {

@@ -1,17 +1,11 @@
-"""Compiled pieces of the graph of experiences: who is near to whom, what that says, and how values spread.
-
-`near[slot, action]` lists the entries of an action whose keys are nearest to where the experience in `slot` led. A new
-key has to enter the lists it belongs to: the places where experiences led are sorted into cells as keys are, and a cell
-is ruled out when its box is further away than the furthest listed neighbour of any place in it.
-"""
+"""Compiled pieces of the graph of experiences: what neighbours say about a place, and how values spread."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT
-from memec.memory.exact import LANES, block_distances, box_distances
 from memec.memory.kernels import COMPILE
+from memec.memory.prefetch import prefetch
 
 VALUE, HOPE = 0, 1
 """The two columns of values: what is believed, and what may be hoped for."""
@@ -19,10 +13,17 @@ BEST, WORST, RANGE = 0, 1, 2
 """The best and the worst return ever seen, and how much of what is between them one step may change."""
 SAME = np.float32(1e-10)
 """Keys at this squared distance are one state."""
+AHEAD = 8
+"""So many entries ahead, memory is asked for: that takes about as long as bringing them up to date."""
 
 Keys = NDArray[np.float32]
 Floats = NDArray[np.float64]
 Slots = NDArray[np.int32]
+Outcomes = tuple[Floats, NDArray[np.bool_], Floats]
+"""Of each entry: its reward, whether the episode ended there, and its two values."""
+Links = tuple[Slots, Keys, Floats, Floats, NDArray[np.bool_]]
+"""Of each entry and action: who is nearest to where it led and how far, their weights, the novelty and doubt they make,
+and whether weights, novelty and doubt are out of date."""
 
 
 @njit(inline="always", **COMPILE)
@@ -65,8 +66,11 @@ def _judge(
 
 @njit(inline="always", **COMPILE)
 def _count(near: Slots) -> int:
+    """Return how many neighbours there are; nearly always as many as can be."""
+    if near[-1] >= 0:
+        return len(near)
     count = 0
-    while count < len(near) and near[count] >= 0:
+    while near[count] >= 0:
         count += 1
     return count
 
@@ -97,22 +101,17 @@ def judge(
 
 @njit(**COMPILE)
 def sweep(
-    order: NDArray[np.int64],
-    rewards: Floats,
-    terminal: NDArray[np.bool_],
-    discount: float,
-    near: Slots,
-    distances: Keys,
-    weights: Floats,
-    opinions: Floats,
-    stale: NDArray[np.bool_],
-    rules: Floats,
-    values: Floats,
-    limits: Floats,
+    order: NDArray[np.int64], discount: float, outcomes: Outcomes, links: Links, rules: Floats, limits: Floats
 ) -> None:
     """Give each of these entries, in this order, its reward and the best that its neighbours say about what follows."""
+    rewards, terminal, values = outcomes
+    near, distances, weights, opinions, stale = links
     step_length, width, far, doubt_weight = rules
-    for slot in order:
+    for at in range(len(order)):
+        slot, later = order[at], order[min(at + AHEAD, len(order) - 1)]
+        prefetch(near, later)
+        prefetch(weights, later)
+        prefetch(opinions, later)
         best_value, best_hope = 0.0, 0.0
         if not terminal[slot]:
             best_value, best_hope = -np.inf, -np.inf
@@ -128,90 +127,3 @@ def sweep(
                 best_value, best_hope = max(best_value, value), max(best_hope, hope)
         values[slot, VALUE] = rewards[slot] + discount * best_value
         values[slot, HOPE] = rewards[slot] + discount * best_hope
-
-
-@njit(**COMPILE)
-def lead_to(
-    slots: NDArray[np.int64],
-    found: NDArray[np.int64],
-    found_distances: Keys,
-    terminal: NDArray[np.bool_],
-    near: Slots,
-    distances: Keys,
-    stale: NDArray[np.bool_],
-    bounds: Keys,
-    cells: NDArray[np.int32],
-    reach: Keys,
-) -> None:
-    """Take down what is nearest to where these experiences led, and how near a key must be to enter those lists."""
-    last = near.shape[2] - 1
-    for row in range(len(slots)):
-        slot = slots[row]
-        for action in range(near.shape[1]):
-            for i in range(last + 1):
-                near[slot, action, i] = found[row, action, i]
-                distances[slot, action, i] = found_distances[row, action, i]
-            stale[slot, action] = True
-            bounds[action, slot] = np.float32(-1) if terminal[slot] else found_distances[row, action, last]
-            cell = cells[slot, CHAIN]
-            reach[action, cell] = max(reach[action, cell], bounds[action, slot])
-
-
-@njit(**COMPILE)
-def introduce(
-    slot: int,
-    action: int,
-    key: Keys,
-    near: Slots,
-    distances: Keys,
-    stale: NDArray[np.bool_],
-    bounds: Keys,
-    reach: Keys,
-    boxes: Keys,
-    block_keys: Keys,
-    chains: NDArray[np.int32],
-    members: NDArray[np.int32],
-) -> None:
-    """Enter a new key into the lists of all places it is among the nearest of."""
-    away = np.empty(LANES, np.float32)
-    gaps = np.empty(LANES, np.float32)
-    query = np.zeros(block_keys.shape[1], np.float32)
-    query[: len(key)] = key
-    for group in range(boxes.shape[1]):
-        box_distances(boxes[0, group], query, gaps)
-        for lane in range(min(LANES, len(chains) - group * LANES)):
-            cell = group * LANES + lane
-            if gaps[lane] > reach[action, cell]:
-                continue
-            block, filled = chains[cell, FIRST], chains[cell, FILLED]
-            furthest = np.float32(-1)
-            while block >= 0:
-                block_distances(block_keys, block, query, away)
-                for member in range(filled):
-                    other = members[block, member]
-                    if away[member] < bounds[action, other] and other != slot:
-                        _enter(slot, away[member], near[other, action], distances[other, action])
-                        bounds[action, other] = distances[other, action, -1]
-                        stale[other, action] = True
-                    furthest = max(furthest, bounds[action, other])
-                block = members[block, NEXT]
-                filled = LANES
-            reach[action, cell] = furthest
-
-
-@njit(inline="always", **COMPILE)
-def _enter(slot: int, distance: np.float32, near: Slots, distances: Keys) -> None:
-    """Put an entry in its place in a list ascending by distance, where it may have stood with an older key."""
-    place = len(near) - 1
-    for i in range(len(near) - 1):
-        if near[i] == slot:
-            place = i
-            break
-    while place < len(near) - 1 and near[place] == slot and distances[place + 1] < distance:  # it moved away
-        near[place], distances[place] = near[place + 1], distances[place + 1]
-        place += 1
-        near[place] = slot
-    while place > 0 and distances[place - 1] > distance:
-        near[place], distances[place] = near[place - 1], distances[place - 1]
-        place -= 1
-    near[place], distances[place] = slot, distance
