@@ -177,3 +177,14 @@ def test_hope_spreads_further_than_belief() -> None:
     graph.sweep(graph.newest_first())
     used = graph.used()
     assert (graph.values[used, HOPE] >= graph.values[used, VALUE] - 1e-9).all()
+
+
+def test_what_is_recalled_is_what_is_behind_a_value_that_nobody_doubts() -> None:
+    graph = make_graph(doubt=0.0)
+    walk(graph, 200, np.random.default_rng(8))
+    graph.saw_returns(best=100.0, worst=-100.0)
+    for key in (graph.keys[0], np.full(SIZE, 0.3, np.float32)):
+        recall = graph.recall(key)
+        np.testing.assert_allclose(recall.values, graph.judge(graph.look(key[None])).values[0], rtol=1e-6)
+        np.testing.assert_allclose(graph.weights(recall).sum(axis=-1), 1.0)
+    assert graph.recall(graph.keys[0]).exact[0] and (graph.recall(graph.keys[0]).slots[0, 1:] == -1).all()

@@ -1,13 +1,13 @@
 """The memories behind a decision, for people to look at."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memec.explore import Belief
-from memec.memory import Memory, Recall
+from memec.memory import Recall
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,30 @@ class Thought(NamedTuple):
     """What the moment is recognised by, where the agent has a memory."""
 
 
-def memories_behind(memory: Memory, recall: Recall) -> list[Memories]:
+class Remembering(Protocol):
+    """What keeps memories: `Memory` and `Graph`."""
+
+    @property
+    def returns(self) -> NDArray[np.float64]:
+        """What is believed to follow, slot by slot."""
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """When each was written."""
+
+    @property
+    def keys(self) -> NDArray[np.float32]:
+        """What each is recognised by."""
+
+    def weights(self, recall: Recall) -> NDArray[np.float64]:
+        """Return how much each neighbour counts."""
+
+
+def memories_behind(memory: Remembering, recall: Recall) -> list[Memories]:
     """Return the memories behind each action's value in a recall of one key."""
     weights = memory.weights(recall)
     found: list[Memories] = []
-    for action in range(memory.actions):
+    for action in range(len(recall.values)):
         there = recall.slots[action] >= 0
         slots = recall.slots[action][there]
         contents: dict[str, Any] = {

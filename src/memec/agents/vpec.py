@@ -9,14 +9,14 @@ from pydantic import Field
 
 from memec.agents.agent import Agent, Env, Shapes
 from memec.agents.diagnostics import strategy_diagnostics
-from memec.agents.memories import Memories, Thought
+from memec.agents.memories import Memories, Thought, memories_behind
 from memec.agents.returns import discounted_returns
 from memec.embed.scale import RunningScale
 from memec.envs.world import World, make
 from memec.errors import MemecError
 from memec.explore import AnyStrategy, Belief, Boltzmann, EpsilonGreedy, Greedy, Mellowmax
 from memec.explore.optimism import Bet, Optimism
-from memec.memory.graph import VALUE, Graph, GraphSettings, Opinion, View
+from memec.memory.graph import Graph, GraphSettings, Opinion, View
 from memec.memory.saved import check_arrays
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
@@ -142,13 +142,13 @@ class VPEC(Agent):
     def recall(self, observation: Any) -> list[Memories]:
         """Return, for every action, the experiences behind its value. Changes nothing."""
         key = self.scale(self.world.observation(observation))
-        return self._memories(self.graph.look(key[None]))
+        return memories_behind(self.graph, self.graph.recall(key))
 
     def think(self, observation: Observation, state_id: StateId) -> Thought:
         """Return what stands behind a choice here, without a trace in the agent."""
         key = self.scale(observation)
-        view = self.graph.look(key[None])
-        return Thought(Belief(self.graph.judge(view).values[0]), self._memories(view), key)
+        belief = Belief(self.graph.judge(self.graph.look(key[None])).values[0])
+        return Thought(belief, memories_behind(self.graph, self.graph.recall(key)), key)
 
     def diagnostics(self) -> dict[str, float]:
         """Return how full the memory is, and how decisions are made."""
@@ -244,27 +244,3 @@ class VPEC(Agent):
 
     def _belief(self, opinion: Opinion) -> Belief:
         return Belief(opinion.hopes[0] if self._hoping else opinion.values[0])
-
-    def _memories(self, view: View) -> list[Memories]:
-        """Return what stands behind the values of one state."""
-        graph, weights, found = self.graph, self.graph.weights(view), []
-        for action in range(graph.actions):
-            there = view.slots[0, action] >= 0
-            slots = view.slots[0, action][there]
-            weight = weights[0, action][there]
-            distances = np.sqrt(view.squared_distances[0, action][there].astype(np.float64))
-            returns = graph.values[slots, VALUE]
-            found.append(
-                Memories(
-                    action=action,
-                    value=float(weight @ returns) if len(slots) else 0.0,
-                    exact=bool(len(slots) and distances[0] ** 2 <= 1e-10),
-                    distances=distances,
-                    weights=weight,
-                    returns=returns,
-                    steps=graph.steps[slots],
-                    keys=graph.keys[slots],
-                    slots=slots,
-                )
-            )
-        return found

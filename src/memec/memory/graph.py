@@ -10,6 +10,7 @@ from memec.errors import MemecError, NotFiniteError
 from memec.memory import lists, propagation
 from memec.memory.blocks import CHAIN
 from memec.memory.exact import LANES, Exact
+from memec.memory.memory import Recall
 from memec.memory.propagation import BEST, HOPE, RANGE, VALUE, WORST
 from memec.memory.saved import check_arrays
 from memec.settings import Settings
@@ -174,14 +175,22 @@ class Graph:
         self._places.rebuild()
         self._measure_reach()
 
-    def weights(self, view: View) -> NDArray[np.float64]:
-        """Return the weight of each neighbour in its action's value; rows sum to 1, or to 0 where there is none."""
-        there = view.slots >= 0
-        raw = np.where(there, 1.0 / (view.squared_distances + self._rules[0] * self.settings.width), 0.0)
-        same = view.squared_distances[..., :1] <= propagation.SAME
-        raw = np.where(same, np.arange(raw.shape[-1]) == 0, raw)
-        weights: NDArray[np.float64] = raw / np.maximum(raw.sum(-1, keepdims=True), np.finfo(np.float64).tiny)
-        return weights
+    @property
+    def returns(self) -> NDArray[np.float64]:
+        """The values as they are believed, slot by slot."""
+        return self.values[:, VALUE]
+
+    def recall(self, key: NDArray[np.float32]) -> Recall:
+        """Return the entries behind the values in one state, with nothing doubted; a known state speaks for itself."""
+        slots, squared_distances = (found[0] for found in self.look(key[None]))
+        exact = squared_distances[:, 0] <= propagation.SAME
+        slots[exact, 1:], squared_distances[exact, 1:] = -1, np.inf
+        found = Recall(np.zeros(self.actions), squared_distances, slots, exact)
+        return found._replace(values=(self.weights(found) * self.returns[slots]).sum(-1))
+
+    def weights(self, recall: Recall) -> NDArray[np.float64]:
+        """Return each neighbour's weight in its action's value: rows sum to 1, or to 0 where there is none."""
+        return recall.weights(self._rules[0] * self.settings.width)
 
     def arrays(self) -> Arrays:
         """Return everything `restore` needs."""

@@ -66,6 +66,18 @@ class Recall(NamedTuple):
     exact: NDArray[np.bool_]
     """[actions] Whether the state is known, so that `slots[:, 0]` is this very state."""
 
+    def weights(self, delta: float | None) -> NDArray[np.float64]:
+        """Return how much each neighbour counts, by 1 / (squared distance + delta), or all the same where that is None.
+
+        Rows sum to 1, or to 0 where there is no neighbour.
+        """
+        there = self.slots >= 0
+        raw = there.astype(np.float64)
+        if delta is not None:
+            raw /= self.squared_distances.astype(np.float64) + delta
+        weights: NDArray[np.float64] = raw / np.maximum(raw.sum(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
+        return weights
+
 
 class Search(Protocol):
     """Finds the nearest keys of each action; `Exact` and `Approximate` are the two there are."""
@@ -192,13 +204,7 @@ class Memory:
 
     def weights(self, recall: Recall) -> NDArray[np.float64]:
         """Return each neighbour's weight in its action's value: rows sum to 1, or to 0 where there is none."""
-        there = recall.slots >= 0
-        if self._inverse_distance:
-            raw = np.where(there, 1.0 / (recall.squared_distances.astype(np.float64) + self.settings.delta), 0.0)
-        else:
-            raw = there.astype(np.float64)
-        weights: NDArray[np.float64] = raw / np.maximum(raw.sum(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
-        return weights
+        return recall.weights(self.settings.delta if self._inverse_distance else None)
 
     def write(
         self,
