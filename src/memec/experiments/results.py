@@ -50,14 +50,14 @@ class Results:
         record = RunFolder.open(folder).record()
         rows = _rows_of(folder)
         part.mkdir(parents=True, exist_ok=True)
-        with _alone_in(part):
+        with alone_in(part):
             self._records.pop(run.part, None)  # another study may have written since
             if self.has(run):
                 return
             content = self._record(run.part)
-            known = _read_rows(part / "evaluations.csv")
+            known = read_rows(part / "evaluations.csv")
             known[_key(run)] = rows
-            _write_rows(part / "evaluations.csv", known)
+            write_rows(part / "evaluations.csv", known)
             shared = run.settings.model_dump(mode="json", exclude={"seed", "checkpoint"})
             curve = content["curves"].setdefault(_curve(run), {"settings": shared, "runs": {}})
             curve["runs"][str(run.seed)] = {
@@ -95,7 +95,8 @@ def _rows_of(folder: Path) -> list[tuple[int, float]]:
         return [(int(row["step"]), round(float(row["mean_score"]), 4)) for row in csv.DictReader(lines)]
 
 
-def _read_rows(file: Path) -> Rows:
+def read_rows(file: Path) -> Rows:
+    """Return what an evaluations.csv holds, by run; nothing where there is none yet."""
     rows: Rows = {}
     if file.exists():
         with file.open(newline="") as lines:
@@ -105,7 +106,8 @@ def _read_rows(file: Path) -> Rows:
     return rows
 
 
-def _write_rows(file: Path, rows: Rows) -> None:
+def write_rows(file: Path, rows: Rows) -> None:
+    """Write an evaluations.csv, whole or not at all."""
     with whole_file(file) as temporary, temporary.open("w", newline="") as lines:
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -114,7 +116,7 @@ def _write_rows(file: Path, rows: Rows) -> None:
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def alone_in(folder: Path) -> Iterator[None]:
     """Let nobody else write here meanwhile; the lock goes with the process, however that ends."""
     try:
         import fcntl

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from memec.errors import MemecError
+from memec.report.baselines import PRESET as UNTIL_A_SCORE
 from memec.report.curves import draw_run
 from memec.report.figures import draw_environment
 from memec.report.page import write_page
@@ -19,6 +20,7 @@ def report(folder: Path, out: Path | None = None, verdict: Path | None = None) -
         picture = draw_run(folder)
         return [f"Learning curve: {picture}", f"Report: {write_page(folder, folder / 'report.html')}"]
     found = find_runs(folder)
+    found = found._replace(runs=[run for run in found.runs if run.preset != UNTIL_A_SCORE])  # these have no end
     if verdict is not None:
         found = found._replace(runs=[run for run in found.runs if run.preset == PRESET])
     if not found.runs and verdict is not None:  # before the first run there is a page, too
