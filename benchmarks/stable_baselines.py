@@ -263,10 +263,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stable_baselines", description=__doc__)
     parser.add_argument("--seeds", type=int, default=10, help="seeds from 100 on")
     parser.add_argument("--out", type=Path, default=Path("results/beyond/baselines"), help="the folder of results")
+    parser.add_argument("--algorithms", nargs="+", choices=("dqn", "ppo"), default=["dqn", "ppo"], help="only these")
     asked = parser.parse_args()
     command = f"{parser.prog} --seeds {asked.seeds} --out {asked.out}"
+    wanted = [baseline for baseline in ZOO if baseline.algorithm in asked.algorithms]
     try:
-        compare(ZOO, range(FIRST_HELD_OUT_SEED, FIRST_HELD_OUT_SEED + asked.seeds), Record(asked.out), command)
+        compare(wanted, range(FIRST_HELD_OUT_SEED, FIRST_HELD_OUT_SEED + asked.seeds), Record(asked.out), command)
     except MemecError as error:
         parser.exit(2, f"{error}\n")
 
