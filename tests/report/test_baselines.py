@@ -68,6 +68,8 @@ def test_four_evaluations_in_a_row_are_not_enough() -> None:
 
 
 def test_what_was_not_run_is_not_judged() -> None:
+    some = row("DQN", runs("vpec", 4_000, 5_000, 6_000), runs("sb3-dqn", 30_000, 30_000))
+    assert some[2] == "30,000" and some[6] == "–" and some[-1] == "2 of 3 seeds run"
     assert row("PPO", runs("vpec", 4_000), [])[-1] == "not yet run"
     assert row("DQN", [], runs("sb3-dqn", 4_000))[-1] == "not yet run"
 

@@ -84,6 +84,8 @@ def _judged(mine: Reached | None, theirs: Reached | None) -> tuple[str, ...]:
     target = f"at most {AT_MOST:g}"
     if mine is None or theirs is None:
         return NOTHING, NOTHING, target, "not yet run"
+    if len(theirs.steps) < len(mine.steps):
+        return NOTHING, NOTHING, target, f"{len(theirs.steps)} of {len(mine.steps)} seeds run"
     sooner = str(probability_of_improvement(-mine.steps, -theirs.steps))
     needed, needed_by_theirs = mine.quantile(0.5), theirs.quantile(0.5)
     if isinf(needed):
