@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.measure import Row, at_least, at_most, median_ratio, progress, seconds
-from benchmarks.steps import environment_alone
+from benchmarks.recordings import recorded_keys, recorded_network_keys
+from benchmarks.steps import environment_alone, fill, fill_in_order
 from memec.agents import D3QN, NEC
 from memec.agents.neural import NeuralAgent
 from memec.experiments.presets import settings_for
@@ -90,11 +90,11 @@ def acrobot_against_the_paper() -> Row:
 def share_of_search(steps: int = 400) -> Row:
     """Of a Pong run with full tables and training on, how much of the time is spent in searching them."""
     progress("share of search of nec in Pong, dictionary full")
+    keys = recorded_network_keys("ALE/Pong-v5")
     agent = agent_for(NEC, "ALE/Pong-v5", train_start_steps=6_000)
     assert isinstance(agent, NEC)
     agent.learn(6_000)
-    for key in fill_dictionary(agent):  # in the order of play, so that the search finds its pace
-        agent.memory.recall(key)
+    fill_in_order(agent.memory, keys)
     search = agent.memory._search
     nearest, spent = search.nearest, 0.0
 
@@ -104,32 +104,12 @@ def share_of_search(steps: int = 400) -> Row:
         nearest(*given)
         spent += time.perf_counter() - started
 
-    agent.learn(50)
+    agent.learn(200)
     search.nearest = timed  # type: ignore[method-assign]
     total = seconds(lambda: agent.learn(steps))
     note = f"{total / steps * 1e3:.1f} ms a step, {spent / steps * 1e3:.2f} ms search"
     note += f", recall {agent.memory.recall_estimate:.3f}"
     return at_most("nec, Pong: share of search, 100,000 entries per action", spent / total, 0.15, note)
-
-
-def fill_dictionary(agent: NEC) -> NDArray[np.float32]:
-    """Fill every table: each key is one that was seen, plus how another changed in a step, as if both happened.
-
-    Returns the keys that were seen.
-    """
-    random = np.random.default_rng(0)
-    seen = agent.replay._observations
-    starts = range(seen.first, seen.end - 500, 500)
-    played = np.concatenate([agent.embed(seen.take(np.arange(start, start + 500))) for start in starts])
-    changes = np.diff(played, axis=0)
-    capacity = agent.memory.settings.capacity
-    for action in range(agent.memory.actions):
-        for start in range(0, capacity, 10_000):
-            count = min(10_000, capacity - start)
-            keys = played[random.integers(0, len(played), count)] + changes[random.integers(0, len(changes), count)]
-            ids = random.integers(1, 2**63, (count, 2)).astype(np.uint64)
-            agent._dictionary.write(np.full(count, action), keys, random.normal(size=count), ids, np.zeros(count, int))
-    return played
 
 
 def gigabytes(kind: str) -> float:
@@ -153,7 +133,7 @@ def take_memory(kind: str) -> None:
         agent = agent_for(NEC, "ALE/MsPacman-v5", train_start_steps=6_000)
         assert isinstance(agent, NEC)
         agent.learn(6_000)
-        fill_dictionary(agent)
+        fill(agent.memory, recorded_keys("ALE/MsPacman-v5"))  # MFEC's keys: they take as much room as its own
         stack = np.ones((4, 84, 84), np.uint8)
         for number in range(100_000):
             stack[:-1] = stack[1:]

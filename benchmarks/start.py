@@ -14,7 +14,7 @@ from benchmarks.steps import fill, paper_agent
 from benchmarks.recordings import recorded_keys
 keys = recorded_keys("ALE/Pong-v5")
 agent = paper_agent("ALE/Pong-v5")
-fill(agent, keys)
+fill(agent.memory, keys)
 del keys
 agent.learn(3_000)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)

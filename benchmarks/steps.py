@@ -1,5 +1,6 @@
 """What a training step costs, against the environment alone."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +14,12 @@ from benchmarks.measure import Row, at_most, median_ratio, progress
 from benchmarks.recordings import recorded_keys
 from memec import MFEC
 from memec.experiments.presets import PAPER, settings_for
+from memec.memory import Memory
 
 SMALL = {"memec/OpenRoom-v0": 10.0, "memec/FourRoom-v0": 10.0, "CartPole-v1": 3.0, "Acrobot-v1": 2.0}
 ATARI = {"ALE/Pong-v5": ("pong", 1.5), "ALE/Qbert-v5": ("qbert", 1.5), "ALE/MsPacman-v5": ("ms_pacman", 1.8)}
 ROOM_STEP_MICROSECONDS = 5.0
+WRITTEN_AT_ONCE, ASKED_PER_WRITE, REPLACED_STEPS = 250, 20, 40_000
 
 
 def paper_agent(env: str, **changes: Any) -> MFEC:
@@ -65,9 +68,8 @@ def emulator_alone(rom: str, steps: int) -> Callable[[], None]:
     return play
 
 
-def fill(agent: MFEC, keys: NDArray[np.float32]) -> None:
+def fill(memory: Memory, keys: NDArray[np.float32]) -> None:
     """Fill every action's table with these keys, whatever the action was; repeated ones get a little noise."""
-    memory = agent.memory
     random = np.random.default_rng(0)
     spread = keys[:: max(1, len(keys) // 1_000)].std(axis=0).mean()
     for action in range(memory.actions):
@@ -78,6 +80,35 @@ def fill(agent: MFEC, keys: NDArray[np.float32]) -> None:
                 chosen = chosen + random.normal(scale=0.01 * spread, size=chosen.shape).astype(np.float32)
             ids = random.integers(0, 2**63, (count, 2)).astype(np.uint64)
             memory.write(action, chosen, random.normal(size=count), ids)
+
+
+def fill_in_order(memory: Memory, recorded: NDArray[np.float32]) -> tuple[float, float]:
+    """Write recorded steps into every table as a run does: in order, asked in between, until some were replaced.
+
+    Where the recording is too short it is repeated with small noise. Returns the microseconds of writing an entry, and
+    the seconds of the longest write.
+    """
+    random = np.random.default_rng(0)
+    noise = np.float32(0.02 * recorded.std())
+    capacity = memory.settings.capacity
+    steps = capacity + min(REPLACED_STEPS, capacity // 2)
+    spent = longest = 0.0
+    for begin in range(0, steps, WRITTEN_AT_ONCE):
+        keys = recorded[(begin + np.arange(WRITTEN_AT_ONCE)) % len(recorded)]
+        if begin + WRITTEN_AT_ONCE > len(recorded):
+            keys = keys + noise * random.standard_normal(keys.shape, np.float32)
+        actions = np.repeat(np.arange(memory.actions), len(keys))
+        ids = random.integers(1, 2**63, (len(actions), 2)).astype(np.uint64)
+        returns = random.normal(size=len(actions))
+        start = time.perf_counter()
+        memory.write(actions, np.tile(keys, (memory.actions, 1)), returns, ids)
+        took = time.perf_counter() - start
+        spent, longest = spent + took, max(longest, took)
+        for ahead in range(ASKED_PER_WRITE):
+            memory.recall(recorded[(begin + WRITTEN_AT_ONCE + ahead) % len(recorded)])
+        if begin % 100_000 == 0:
+            progress(f"filling {capacity:,} entries per action: {begin:,} of {steps:,} steps")
+    return spent / (steps * memory.actions) * 1e6, longest
 
 
 def rows() -> list[Row]:
@@ -96,7 +127,7 @@ def rows() -> list[Row]:
     for env, (rom, target) in ATARI.items():
         progress(f"training step in {env}, memory full")
         agent = paper_agent(env)
-        fill(agent, recorded_keys(env))
+        fill(agent.memory, recorded_keys(env))
         agent.learn(4_000)
         ratio, mine, alone = median_ratio(lambda agent=agent: agent.learn(1_500), emulator_alone(rom, 1_500), 5)
         note = f"{mine / 1.5e-3:.0f} us a step, {alone / 1.5e-3:.0f} us the emulator"

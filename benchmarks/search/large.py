@@ -1,33 +1,60 @@
-"""`python -m benchmarks.search.large CAPACITY`: one table of this size, in a process of its own for its memory."""
+"""`python -m benchmarks.search.large CAPACITY`: an agent with tables of this size, in a process of its own."""
 
 import json
 import resource
 import sys
+import time
 
 import faiss
 import numpy as np
+from numpy.typing import NDArray
 
+from benchmarks.measure import median_ratio
 from benchmarks.recordings import recorded_keys
-from benchmarks.search.search import ACTIONS, GAMES, brute_force
-from benchmarks.search.tables import HELD_OUT_STEPS, ask, filled
-from memec.memory.approximate import Approximate
+from benchmarks.search.search import GAMES, ROMS, brute_force
+from benchmarks.search.tables import HELD_OUT_STEPS
+from benchmarks.steps import emulator_alone, fill_in_order, paper_agent
+from memec.memory import Memory
+
+GAME = "Pong"
+SETTLING_STEPS, MEASURED_STEPS, REPEATS = 2_000, 1_500, 7
 
 
 def large(capacity: int) -> dict[str, float]:
-    """Measure one table of this size; keys of Pong, repeated with small noise."""
-    recorded = recorded_keys(GAMES["Pong"])
-    table = filled(Approximate, recorded[:-HELD_OUT_STEPS], ACTIONS, capacity, f"{capacity:,} entries per action")
-    asked = recorded[-HELD_OUT_STEPS:]
-    microseconds, found = ask(table.backend, asked, ACTIONS)
-    checked = np.arange(24, len(asked), 200)
-    best = np.stack([brute_force(table.keys, asked[checked], action) for action in range(ACTIONS)], 1)
+    """Fill an agent's tables with keys of the game, repeated with small noise; then measure recall, and play on."""
+    agent = paper_agent(GAMES[GAME], memory={"capacity": capacity})
+    recorded = recorded_keys(GAMES[GAME])
+    write, longest = fill_in_order(agent.memory, recorded[:-HELD_OUT_STEPS])
+    microseconds, recall = held_out(agent.memory, recorded[-HELD_OUT_STEPS:], checked=100)
+    agent.learn(SETTLING_STEPS)
+    emulator = emulator_alone(ROMS[GAME], MEASURED_STEPS)
+    ratio, step, alone = median_ratio(lambda: agent.learn(MEASURED_STEPS), emulator, REPEATS)
     return {
-        "microseconds": float(np.median(microseconds)),
-        "recall": float(np.mean(found[checked] <= best[..., -1:] * (1 + 1e-5))),
-        "write": table.microseconds_per_write,
-        "longest": table.longest_write_seconds,
+        "steps_of_the_emulator": ratio,
+        "step": step / MEASURED_STEPS * 1e6,
+        "emulator": alone / MEASURED_STEPS * 1e6,
+        "search": microseconds,
+        "recall": recall,
+        "estimate": agent.memory.recall_estimate,
+        "write": write,
+        "longest": longest,
         "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
     }
+
+
+def held_out(memory: Memory, asked: NDArray[np.float32], checked: int) -> tuple[float, float]:
+    """Return the median microseconds of a recall by play not seen before, and the share of neighbours found."""
+    compared = set(np.linspace(0, len(asked), checked, endpoint=False, dtype=int).tolist())
+    times, shares = [], []
+    for step, key in enumerate(asked):
+        start = time.perf_counter()
+        found = memory.recall(key)
+        times.append(time.perf_counter() - start)
+        if step in compared:
+            for action in range(memory.actions):
+                best = brute_force(memory.keys, key[None], action)[0]
+                shares.append(np.mean(found.squared_distances[action] <= best[-1] * (1 + 1e-5)))
+    return float(np.median(times)) * 1e6, float(np.mean(shares))
 
 
 if __name__ == "__main__":

@@ -27,17 +27,19 @@ MOVED_PER_PUT = 4
 # Larger tables keep their index: two sets of codes would no longer fit beside the keys.
 MOST_REFITTED = 2**21
 
-LEAST_EFFORT, FIRST_EFFORT = 1 / 512, 1 / 16
+LEAST_EFFORT, FIRST_EFFORT, EFFORT_STEP = 1 / 2048, 1 / 64, 2**0.5
 # Distances compared with brute force agree but for rounding.
 SAME_DISTANCE = np.float32(1 + 1e-5)
 # One (query, action) is checked per so many keys' numbers: about 10 microseconds a query, 2% of an emulator step.
 CHECKED_NUMBERS_PER_QUERY = 51_200
 CHECKS_REMEMBERED = 64
-LOOK_EVERY = 16
+LOOK_EVERY, MORE_EFFORT = 24, 8
 # An index is judged by at least so many queries; one that was not good enough is judged again after as many looks.
 FEWEST_ASKED = 16
 # Chosen by trial on three games, not tuned: larger follows a change of play sooner, smaller wanders less by chance.
-GAIN_OF_A_LOOK, GAIN_OF_A_CHECK = 0.4, 0.8
+GAIN_OF_A_LOOK, GAIN_OF_A_CHECK = 1.0, 2.0
+# The recall is aimed above the target by this part of what is missing to 1, for it wanders about where it is aimed.
+AIM_ABOVE = 0.3
 
 NONE = np.empty(0, np.intp)
 
@@ -58,6 +60,7 @@ class Approximate:
         self._actions = actions
         self._seed = seed
         self._target = target_recall
+        self._aim = target_recall + AIM_ABOVE * (1 - target_recall)
         self._present = np.zeros(len(keys), np.bool_)
         self._rows = np.zeros(actions, np.int64)
         self._sizes = np.zeros(actions, np.int64)
@@ -147,7 +150,7 @@ class Approximate:
 
     @property
     def effort(self) -> float:
-        """The share of a table's entries that a search looks at; 1 while it is by brute force."""
+        """The share of a table's entries that an easy search looks at; 1 while it is by brute force."""
         return self._effort if self._index is not None and self._trusted else 1.0
 
     @property
@@ -207,11 +210,10 @@ class Approximate:
         slots = np.empty(found.shape, np.int64)
         brute_force(queries, wanted, best, slots, self._keys, self._present, self._rows)
         nobody = np.full_like(self._last_candidates, -1)
-        aim = self._target + (1 - self._target) / 2  # above the target, for a few queries tell it only roughly
-        effort = LEAST_EFFORT / 2
+        effort = LEAST_EFFORT / EFFORT_STEP
         recall = 0.0
-        while recall < aim and effort < 1:
-            effort *= 2
+        while recall < self._aim and effort < 1:
+            effort = min(1.0, effort * EFFORT_STEP)
             index.nearest(queries, wanted, found, slots, False, effort, nobody, self._sizes)
             recall = float(np.mean([_recall(found[wanted][row], best[wanted][row]) for row in range(count)]))
         self._effort = effort
@@ -225,7 +227,7 @@ class Approximate:
     ) -> None:
         """Compare the answer for one action with a better one, and look at more or less of the table from now on.
 
-        Mostly the better one comes from a search of four times the effort, which costs little; at times from brute
+        Mostly the better one comes from a search of several times the effort, which costs little; at times from brute
         force, which alone counts for the estimate of the recall.
         """
         self._looks += 1
@@ -248,13 +250,11 @@ class Approximate:
         if check:
             brute_force(query, only, better, slots, self._keys, self._present, self._rows)
         else:
-            effort = min(1.0, 4 * self._effort)
+            effort = min(1.0, MORE_EFFORT * self._effort)
             self._index.nearest(query, only, better, slots, False, effort, self._last_candidates, self._sizes)
         recall = _recall(squared_distances[action], better[0, action])
-        # A miss raises the effort twice as readily as a hit lowers it, which settles the recall just above the target.
-        change = self._target - recall
         gain = GAIN_OF_A_CHECK if check else GAIN_OF_A_LOOK
-        self._effort *= float(np.exp(gain * (2 * change if change > 0 else change)))
+        self._effort *= float(np.exp(gain * (self._aim - recall)))
         self._effort = min(1.0, max(LEAST_EFFORT, self._effort))
         if check:
             self._checks += 1

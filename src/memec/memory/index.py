@@ -26,6 +26,7 @@ class Index:
         self._keys = keys
         self._fit = (fit["mean"], fit["axes"], fit["centres"])
         self._groups = (fit["group_centres"], fit["group_begins"])
+        self._centre_planes = np.ascontiguousarray(fit["centres"][:, :PLANE])
         self._hold(Blocks.empty(len(keys), actions * len(fit["centres"]), pooled.LANES))
 
     @classmethod
@@ -72,8 +73,8 @@ class Index:
         """Fill in nearly the nearest entries, looking at a share `effort` of each wanted action's."""
         blocks = self._blocks
         pooled.nearest(
-            queries, wanted, squared_distances, slots, remember, effort, self._keys, last_candidates, *self._fit,
-            self._codes, blocks.chains, blocks.members, blocks.places, sizes,
+            queries, wanted, squared_distances, slots, remember, effort, self._keys, last_candidates, *self._fit[:2],
+            self._centre_planes, self._codes, blocks.chains, blocks.members, blocks.places, sizes,
         )  # fmt: skip
 
     def arrays(self, lagging: NDArray[np.intp]) -> dict[str, NDArray[Any]]:

@@ -12,10 +12,14 @@ LANES = 32
 FARTHEST = np.int32(2**31 - 1)
 # Rounding both codes moves a distance by about 0.4; entries this much beyond the k-th candidate are still re-ranked.
 ROUNDING = np.float32(2.0)
-SORTING_BINS = 512
+# A float32 as an integer: 1 is this number, and 32 bins to an octave are left without its last bits.
+BITS_OF_ONE, BITS_LEFT_OUT = np.int32(127 << 23), 18
+SORTING_BINS = 32 * 22  # squared distances in a plane stay below 2**22
 GROUPS_LOOKED_INTO = 4
 # A search looks at this many entries of an action however small its share; one with fewer is searched in full.
-LEAST_LOOKED_AT = 512
+LEAST_LOOKED_AT = 256
+# A cluster whose squared distance is up to so many times that of the nearest is about as near.
+ABOUT_AS_NEAR = np.int32(2)
 BLOCKS_AT_ONCE = 256
 
 
@@ -112,27 +116,36 @@ def encode_filed(
 
 
 @njit(**COMPILE)
-def _sort_clusters(centres: NDArray[np.int8], code: NDArray[np.int16], order: NDArray[np.int32]) -> None:
-    """Order clusters from near to far, nearly: a counting sort, for a full one costs more than the search."""
-    clusters = len(centres)
+def _sort_clusters(centre_planes: NDArray[np.int8], code: NDArray[np.int16], order: NDArray[np.int32]) -> int:
+    """Order clusters from near to far, nearly, and return how many are about as near as the nearest.
+
+    By the first plane of their centres: on keys of three games that finds the nearest entries as soon, in half the
+    time. And by a counting sort, for a full one costs more than the search: its bins are the leading bits of how much
+    farther a cluster is than the nearest, as a float, so they are narrow where it matters.
+    """
+    clusters = len(centre_planes)
     distances = np.empty(clusters, np.int32)
-    least, most = FARTHEST, np.int32(0)
+    least = FARTHEST
     for cluster in range(clusters):
-        distances[cluster] = _code_distance(centres, cluster, code)
+        distances[cluster] = plane_distance(centre_planes, cluster * PLANE, code, 0)
         least = min(least, distances[cluster])
-        most = max(most, distances[cluster])
-    shift = 0
-    while (most - least) >> shift >= SORTING_BINS:
-        shift += 1
+    near = 0
+    farther = np.empty(clusters, np.float32)
+    for cluster in range(clusters):
+        near += distances[cluster] <= ABOUT_AS_NEAR * least
+        farther[cluster] = np.float32(1 + distances[cluster] - least)
+    bins = farther.view(np.int32)
     begins = np.zeros(SORTING_BINS + 1, np.int32)
     for cluster in range(clusters):
-        begins[((distances[cluster] - least) >> shift) + 1] += 1
+        bins[cluster] = (bins[cluster] - BITS_OF_ONE) >> BITS_LEFT_OUT
+        begins[bins[cluster] + 1] += 1
     for place in range(SORTING_BINS):
         begins[place + 1] += begins[place]
     for cluster in range(clusters):
-        place = (distances[cluster] - least) >> shift
+        place = bins[cluster]
         order[begins[place]] = cluster
         begins[place] += 1
+    return near
 
 
 @njit(inline="always", **COMPILE)
@@ -199,19 +212,22 @@ def nearest(
     last_candidates: NDArray[np.int64],
     mean: NDArray[np.float32],
     axes: NDArray[np.float32],
-    centres: NDArray[np.int8],
+    centre_planes: NDArray[np.int8],
     codes: NDArray[np.int8],
     chains: NDArray[np.int32],
     members: NDArray[np.int32],
     places: NDArray[np.int32],
     sizes: NDArray[np.int64],
 ) -> None:
-    """Search each wanted action: the last candidates, then near clusters up to a share `effort` of its entries.
+    """Search each wanted action: the last candidates, then near clusters up to some share of its entries.
 
-    Candidates are picked by their codes and ranked by their keys.
+    That is `effort` where one cluster is near. Where many are about as near, the neighbours are spread over more of
+    them: the share grows with the root of their number. Counted on three games and on keys of a network, that needs a
+    quarter to two thirds fewer entries than the same share for every query. Candidates are picked by their codes and
+    ranked by their keys.
     """
     actions, neighbours = slots.shape[1:]
-    clusters = len(centres)
+    clusters = len(centre_planes)
     planes = codes.shape[1]
     code = np.empty(planes * PLANE, np.int16)
     order = np.empty(clusters, np.int32)
@@ -221,7 +237,7 @@ def nearest(
     candidate_distances = np.empty(last_candidates.shape[1], np.int32)
     for row in range(len(queries)):
         encode(queries[row], mean, axes, code)
-        _sort_clusters(centres, code, order)
+        share = effort * np.sqrt(_sort_clusters(centre_planes, code, order))
         for action in range(actions):
             if not wanted[row, action]:
                 continue
@@ -236,7 +252,7 @@ def nearest(
                         distance += plane_distance(codes, begin, code, plane * PLANE)
                     insert(candidate_distances, candidates, distance, slot)
             todo = 0
-            budget = max(np.int64(effort * sizes[action]), LEAST_LOOKED_AT)
+            budget = max(np.int64(share * sizes[action]), LEAST_LOOKED_AT)
             for cluster in order:
                 chain = action * clusters + cluster
                 block, count = chains[chain, FIRST], chains[chain, FILLED]
