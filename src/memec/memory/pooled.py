@@ -20,6 +20,8 @@ GROUPS_LOOKED_INTO = 4
 LEAST_LOOKED_AT = 256
 # A cluster whose squared distance is up to so many times that of the nearest is about as near.
 ABOUT_AS_NEAR = np.int32(2)
+# More of them mean no more to look at: far from everything, where a changed network's keys may be, all are.
+MOST_ABOUT_AS_NEAR = 64
 BLOCKS_AT_ONCE = 256
 
 
@@ -237,7 +239,7 @@ def nearest(
     candidate_distances = np.empty(last_candidates.shape[1], np.int32)
     for row in range(len(queries)):
         encode(queries[row], mean, axes, code)
-        share = effort * np.sqrt(_sort_clusters(centre_planes, code, order))
+        share = effort * np.sqrt(min(_sort_clusters(centre_planes, code, order), MOST_ABOUT_AS_NEAR))
         for action in range(actions):
             if not wanted[row, action]:
                 continue
