@@ -17,10 +17,14 @@ from numpy.typing import NDArray
 
 from memec.memory.index import Index
 from memec.memory.kernels import brute_force, note
+from memec.memory.pooled import note_newest
 from memec.memory.saved import check_search
 
 SMALL = 8_192
 CANDIDATES_PER_NEIGHBOUR = 3
+# So many of the entries put last are always looked at, which costs little, for they stay in the cache. Keys of a
+# network that learns go where none were: soon most neighbours are among the newest, and no cluster is near them.
+NEWEST = 128
 PUTS_AT_ONCE = 1_024
 # Entries filed in a successor with each write: it takes over after a quarter of the writes the present one took.
 MOVED_PER_PUT = 4
@@ -65,6 +69,9 @@ class Approximate:
         self._rows = np.zeros(actions, np.int64)
         self._sizes = np.zeros(actions, np.int64)
         self._last_candidates = np.full((actions, CANDIDATES_PER_NEIGHBOUR * neighbours), -1, np.int64)
+        self._newest = np.full((actions, NEWEST), -1, np.int64)
+        self._puts = np.zeros(actions, np.int64)
+        self._likely = self._last_candidates, self._newest
         self._neighbours = neighbours
         self._index: Index | None = None
         self._successor: Index | None = None
@@ -98,7 +105,7 @@ class Approximate:
         """Fill in, per query and wanted action, the nearest entries; missing ones are inf and -1."""
         if self._index is not None and self._trusted:
             self._index.nearest(
-                queries, wanted, squared_distances, slots, remember, self._effort, self._last_candidates, self._sizes
+                queries, wanted, squared_distances, slots, remember, self._effort, *self._likely, self._sizes
             )
         else:
             brute_force(queries, wanted, squared_distances, slots, self._keys, self._present, self._rows)
@@ -122,6 +129,8 @@ class Approximate:
         arrays = {
             "present": self._present.copy(),
             "last_candidates": self._last_candidates.copy(),
+            "newest": self._newest.copy(),
+            "puts": self._puts.copy(),
             "asked": self._asked.copy(),
             "counts": np.array([getattr(self, name) for name in _COUNTS], np.int64),
             "measures": np.array([self._effort, self.recall_estimate]),
@@ -133,11 +142,12 @@ class Approximate:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from where `arrays` was taken; the keys are already in place."""
-        check_search(arrays, self._last_candidates.shape, self._asked.shape, len(_COUNTS), len(self._keys))
+        check_search(arrays, self._last_candidates.shape, NEWEST, self._asked.shape, len(_COUNTS), len(self._keys))
         self._present[:] = False
         self._rows[:] = self._sizes[:] = 0
         note(np.flatnonzero(arrays["present"]), self._present, self._rows, self._sizes)
         self._last_candidates[:] = arrays["last_candidates"]
+        self._newest[:], self._puts[:] = arrays["newest"], arrays["puts"]
         self._asked[:] = arrays["asked"]
         for name, count in zip(_COUNTS, arrays["counts"], strict=True):
             setattr(self, name, int(count))
@@ -159,6 +169,7 @@ class Approximate:
 
     def _put(self, slots: NDArray[np.int64]) -> None:
         note(slots, self._present, self._rows, self._sizes)
+        note_newest(slots, self._newest, self._puts, len(self._keys) // self._actions)
         self._puts_since_fit += len(slots)
         if self._index is not None:
             self._index.file(slots)
@@ -214,7 +225,7 @@ class Approximate:
         recall = 0.0
         while recall < self._aim and effort < 1:
             effort = min(1.0, effort * EFFORT_STEP)
-            index.nearest(queries, wanted, found, slots, False, effort, nobody, self._sizes)
+            index.nearest(queries, wanted, found, slots, False, effort, nobody, self._newest, self._sizes)
             recall = float(np.mean([_recall(found[wanted][row], best[wanted][row]) for row in range(count)]))
         self._effort = effort
         self._trusted = recall >= self._target
@@ -251,7 +262,7 @@ class Approximate:
             brute_force(query, only, better, slots, self._keys, self._present, self._rows)
         else:
             effort = min(1.0, MORE_EFFORT * self._effort)
-            self._index.nearest(query, only, better, slots, False, effort, self._last_candidates, self._sizes)
+            self._index.nearest(query, only, better, slots, False, effort, *self._likely, self._sizes)
         recall = _recall(squared_distances[action], better[0, action])
         gain = GAIN_OF_A_CHECK if check else GAIN_OF_A_LOOK
         self._effort *= float(np.exp(gain * (self._aim - recall)))

@@ -68,13 +68,14 @@ class Index:
         remember: bool,
         effort: float,
         last_candidates: NDArray[np.int64],
+        newest: NDArray[np.int64],
         sizes: NDArray[np.int64],
     ) -> None:
         """Fill in nearly the nearest entries, looking at a share `effort` of each wanted action's."""
         blocks = self._blocks
         pooled.nearest(
-            queries, wanted, squared_distances, slots, remember, effort, self._keys, last_candidates, *self._fit[:2],
-            self._centre_planes, self._codes, blocks.chains, blocks.members, blocks.places, sizes,
+            queries, wanted, squared_distances, slots, remember, effort, self._keys, last_candidates, newest,
+            *self._fit[:2], self._centre_planes, self._codes, blocks.chains, blocks.members, blocks.places, sizes,
         )  # fmt: skip
 
     def arrays(self, lagging: NDArray[np.intp]) -> dict[str, NDArray[Any]]:

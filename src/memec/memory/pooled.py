@@ -86,6 +86,15 @@ def file(
 
 
 @njit(**COMPILE)
+def note_newest(slots: NDArray[np.int64], newest: NDArray[np.int64], puts: NDArray[np.int64], capacity: int) -> None:
+    """Keep the slots put last, of each action, in a ring."""
+    for slot in slots:
+        action = slot // capacity
+        newest[action, puts[action] % newest.shape[1]] = slot
+        puts[action] += 1
+
+
+@njit(**COMPILE)
 def unfiled(
     present: NDArray[np.bool_], places: NDArray[np.int32], begin: int, count: int
 ) -> tuple[NDArray[np.int64], int]:
@@ -158,6 +167,14 @@ def _limit(distance: np.int32) -> np.int32:
     return np.int32(distance + 2 * ROUNDING * np.sqrt(np.float32(distance)) + ROUNDING * ROUNDING + 1)
 
 
+@njit(inline="always", **COMPILE)
+def _holds(candidates: NDArray[np.int64], slot: int) -> bool:
+    known = False
+    for candidate in candidates:  # without a branch, so that it vectorises
+        known |= candidate == slot
+    return known
+
+
 @njit(**COMPILE)
 def _scan(
     blocks: NDArray[np.int32],
@@ -194,10 +211,7 @@ def _scan(
                 distance += plane_distance(codes, begin + (plane * LANES + lane) * PLANE, code, plane * PLANE)
             if distance < limit and distance < candidate_distances[-1]:
                 slot = members[block, lane]
-                known = False
-                for candidate in candidates:
-                    known |= candidate == slot
-                if not known:
+                if not _holds(candidates, slot):
                     insert(candidate_distances, candidates, distance, slot)
                     limit = _limit(candidate_distances[neighbours - 1])
 
@@ -212,6 +226,7 @@ def nearest(
     effort: float,
     keys: NDArray[np.float32],
     last_candidates: NDArray[np.int64],
+    newest: NDArray[np.int64],
     mean: NDArray[np.float32],
     axes: NDArray[np.float32],
     centre_planes: NDArray[np.int8],
@@ -221,7 +236,7 @@ def nearest(
     places: NDArray[np.int32],
     sizes: NDArray[np.int64],
 ) -> None:
-    """Search each wanted action: the last candidates, then near clusters up to some share of its entries.
+    """Search each wanted action: the last candidates, the newest entries, then clusters up to some share of the rest.
 
     That is `effort` where one cluster is near. Where many are about as near, the neighbours are spread over more of
     them: the share grows with the root of their number. Counted on three games and on keys of a network, that needs a
@@ -245,14 +260,16 @@ def nearest(
                 continue
             candidate_distances[:] = FARTHEST
             candidates[:] = -1
-            for slot in last_candidates[action]:
-                if slot >= 0:
-                    place = places[slot, PLACE]
-                    distance = np.int32(0)
-                    for plane in range(planes):
-                        begin = ((np.int64(place // LANES) * planes + plane) * LANES + place % LANES) * PLANE
-                        distance += plane_distance(codes, begin, code, plane * PLANE)
-                    insert(candidate_distances, candidates, distance, slot)
+            for likely in (last_candidates[action], newest[action]):
+                for slot in likely:
+                    if slot >= 0:
+                        place = places[slot, PLACE]
+                        distance = np.int32(0)
+                        for plane in range(planes):
+                            begin = ((np.int64(place // LANES) * planes + plane) * LANES + place % LANES) * PLANE
+                            distance += plane_distance(codes, begin, code, plane * PLANE)
+                        if distance < candidate_distances[-1] and not _holds(candidates, slot):
+                            insert(candidate_distances, candidates, distance, slot)
             todo = 0
             budget = max(np.int64(share * sizes[action]), LEAST_LOOKED_AT)
             for cluster in order:

@@ -48,20 +48,27 @@ def check_memory(arrays: Arrays, actions: int, capacity: int, tables: Mapping[st
     )
 
 
-def check_search(arrays: Arrays, candidates: tuple[int, ...], asked: tuple[int, ...], counts: int, slots: int) -> None:
+def check_search(
+    arrays: Arrays, candidates: tuple[int, int], newest: int, asked: tuple[int, ...], counts: int, slots: int
+) -> None:
     """Raise an error unless these arrays are those of an approximate search; its indexes are checked on their own."""
     check_arrays(
         arrays,
         {
             "last_candidates": (np.int64, candidates),
+            "newest": (np.int64, (candidates[0], newest)),
+            "puts": (np.int64, (candidates[0],)),
             "asked": (np.float32, asked),
             "counts": (np.int64, (counts,)),
             "measures": (np.float64, (2,)),
         },
     )
-    last = arrays["last_candidates"]
-    _refuse((last < -1).any() or (last >= slots).any(), "has candidates that do not exist")
-    _refuse((arrays["counts"] < 0).any() or (arrays["measures"] < 0).any(), "counts below zero")
+    for likely in (arrays["last_candidates"], arrays["newest"]):
+        _refuse((likely < -1).any() or (likely >= slots).any(), "has candidates that do not exist")
+    _refuse(
+        (arrays["counts"] < 0).any() or (arrays["puts"] < 0).any() or (arrays["measures"] < 0).any(),
+        "counts below zero",
+    )
 
 
 def check_index(arrays: Arrays, actions: int, slots: int, key_size: int, lanes: int, plane: int) -> None:
