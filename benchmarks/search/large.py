@@ -25,7 +25,7 @@ def large(capacity: int) -> dict[str, float]:
     agent = paper_agent(GAMES[GAME], memory={"capacity": capacity})
     recorded = recorded_keys(GAMES[GAME])
     write, longest = fill_in_order(agent.memory, recorded[:-HELD_OUT_STEPS])
-    microseconds, recall = held_out(agent.memory, recorded[-HELD_OUT_STEPS:], checked=100)
+    microseconds, recall = held_out(agent.memory, recorded[-HELD_OUT_STEPS:], checked=60)
     agent.learn(SETTLING_STEPS)
     emulator = emulator_alone(ROMS[GAME], MEASURED_STEPS)
     ratio, step, alone = median_ratio(lambda: agent.learn(MEASURED_STEPS), emulator, REPEATS)
