@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from memec.explore import Boltzmann as Boltzmann
     from memec.explore import EpsilonGreedy as EpsilonGreedy
     from memec.explore import Mellowmax as Mellowmax
+    from memec.explore import MellowmaxAuto as MellowmaxAuto
     from memec.explore import Thompson as Thompson
+    from memec.explore import ThompsonCalibrated as ThompsonCalibrated
+    from memec.explore import UCBCalibrated as UCBCalibrated
     from memec.memory import Memory as Memory
     from memec.memory import MemorySettings as MemorySettings
 
@@ -41,7 +44,10 @@ _HOMES = {
     "Boltzmann": "memec.explore",
     "EpsilonGreedy": "memec.explore",
     "Mellowmax": "memec.explore",
+    "MellowmaxAuto": "memec.explore",
     "Thompson": "memec.explore",
+    "ThompsonCalibrated": "memec.explore",
+    "UCBCalibrated": "memec.explore",
     "Memory": "memec.memory",
     "MemorySettings": "memec.memory",
 }

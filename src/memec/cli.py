@@ -31,11 +31,19 @@ def train(
         str | None,
         typer.Argument(metavar="ENV", help="Any Gymnasium id, such as CartPole-v1, ALE/Pong-v5 or module:Id."),
     ] = None,
-    agent: Annotated[str, typer.Option(help="The agent; `memec list` shows them.")] = "mfec",
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            help="The agent; `memec list` shows them. Default: vpec, but mfec for pictures, for a strategy of its own "
+            "and for --preset paper."
+        ),
+    ] = None,
     explore: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="epsilon-greedy, boltzmann, mellowmax, ucb or thompson. Default: the preset's."
+            metavar="NAME",
+            help="epsilon-greedy, boltzmann, mellowmax, mellowmax-auto, ucb, ucb-calibrated, thompson or "
+            "thompson-calibrated. Default: the preset's.",
         ),
     ] = None,
     omega: Annotated[float | None, typer.Option(help="mellowmax: large is greedy, small is uniform.")] = None,
@@ -68,7 +76,7 @@ def train(
     """
     from memec.envs.world import make
     from memec.experiments import run as experiment
-    from memec.experiments.presets import settings_for
+    from memec.experiments.presets import default_agent, settings_for
     from memec.experiments.run_settings import changes_from, keeping_frames
 
     if resume is not None:
@@ -81,6 +89,9 @@ def train(
     options = {"omega": omega, "temperature": temperature, "epsilon_final": epsilon_final, "bonus": bonus}
     world = make(env)
     world.close()
+    if agent is None:
+        particular = preset == "paper" or explore is not None or any(value is not None for value in options.values())
+        agent = "mfec" if particular else default_agent(world.observation.kind)
     base = settings_for(env, world.observation.kind, agent=agent, preset=preset, explore=explore)
     named: dict[str, Any] = {"training": {"steps": steps, "evaluate_every_steps": evaluate_every}, "seed": seed}
     named["agent"] = {"explore": {name: value for name, value in options.items() if value is not None}}

@@ -8,11 +8,31 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 
-from memec import MFEC, UCB, Boltzmann, EpsilonGreedy, Mellowmax, MemecError, Thompson
+from memec import (
+    MFEC,
+    UCB,
+    Boltzmann,
+    EpsilonGreedy,
+    Mellowmax,
+    MellowmaxAuto,
+    MemecError,
+    Thompson,
+    ThompsonCalibrated,
+    UCBCalibrated,
+)
 from memec.agents.returns import discounted_returns
 from memec.train import Episode, Evaluation, Event
 
-STRATEGIES = [EpsilonGreedy(anneal_start_steps=100, anneal_end_steps=500), Boltzmann(), Mellowmax(), UCB(), Thompson()]
+STRATEGIES = [
+    EpsilonGreedy(anneal_start_steps=100, anneal_end_steps=500),
+    Boltzmann(),
+    Mellowmax(),
+    UCB(),
+    Thompson(),
+    MellowmaxAuto(),
+    UCBCalibrated(),
+    ThompsonCalibrated(),
+]
 WORLDS = ["memec/OpenRoom-v0", "CartPole-v1"]
 each_strategy = pytest.mark.parametrize("explore", STRATEGIES, ids=lambda strategy: strategy.name)
 
@@ -313,3 +333,91 @@ def test_a_cut_return_goes_on_with_what_the_last_state_is_worth() -> None:
     plain = MFEC(Corridor(8, cut_off=True), discount=0.5, truncation="terminal").learn(400)
     assert returns.min() > 1.9 and plain.memory.returns[plain.memory.used()].min() == 1.0
     assert returns.max() <= 2.0
+
+
+class Repaid(gymnasium.RewardWrapper[Any, Any]):
+    """An environment in another currency."""
+
+    def reward(self, reward: Any) -> float:
+        return 4.0 * float(reward)
+
+
+def test_mellowmax_auto_plays_the_same_whatever_the_rewards_are_counted_in() -> None:
+    plain, repaid = MFEC("Acrobot-v1", seed=2), MFEC(Repaid(gymnasium.make("Acrobot-v1")), seed=2)
+    assert isinstance(plain.explore, MellowmaxAuto)
+    plain.learn(2_000), repaid.learn(2_000)
+    np.testing.assert_array_equal(plain.memory.keys, repaid.memory.keys)
+    np.testing.assert_array_equal(4.0 * plain.memory.returns, repaid.memory.returns)
+
+
+class Stretched(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """CartPole with each number in a unit of its own."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.observation_space = Box(-np.inf, np.inf, (4,), np.float32)
+
+    def observation(self, observation: Any) -> Any:
+        return observation * np.array([1024.0, 1.0, 0.125, 8.0], np.float32)
+
+
+def scaled_keys(env: Any, steps: int = 3_000, search: str = "auto") -> MFEC:
+    memory = {"capacity": 2_000, "search": search}
+    return MFEC(env, memory=memory, embed={"scaled": True}, explore=EpsilonGreedy(), seed=3).learn(steps)
+
+
+def test_scaled_keys_do_not_depend_on_the_units_of_the_observation() -> None:
+    """Random play is the same in any unit, so that the tables must be as well."""
+    plain, stretched = scaled_keys("CartPole-v1"), scaled_keys(Stretched(gymnasium.make("CartPole-v1")))
+    np.testing.assert_allclose(plain.memory.keys, stretched.memory.keys, rtol=1e-4, atol=1e-6)
+    spread = plain.memory.keys[plain.memory.used()].std(axis=0)
+    assert (spread > 0.3).all() and (spread < 3.0).all()
+
+
+@pytest.mark.parametrize("search", ["exact", "approximate"])
+def test_what_is_recalled_after_the_scale_changed_is_what_a_brute_force_search_finds(search: str) -> None:
+    agent = scaled_keys("CartPole-v1", search=search)
+    scale = agent.embed.arrays()["scale"]
+    assert not np.allclose(scale, 1.0)
+    observation = np.array([0.1, -0.2, 0.03, 0.4], np.float32)
+    for memories in agent.recall(observation):
+        start = memories.action * 2_000
+        table = agent.memory.keys[start : start + agent.memory.sizes[memories.action]]
+        squared = np.sort(((table - observation * scale) ** 2).sum(axis=1))[:11]
+        np.testing.assert_allclose(memories.distances**2, squared, rtol=1e-4, atol=1e-9)
+
+
+def test_scaled_keys_go_on_exactly_after_a_restart(tmp_path: Path) -> None:
+    whole = scaled_keys("CartPole-v1", 2_000)
+    part = MFEC("CartPole-v1", settings=whole.settings, seed=3)
+    part.learn(900, run=tmp_path / "run")
+    resumed = MFEC("CartPole-v1", settings=whole.settings, seed=3).learn(2_000, resume=tmp_path / "run")
+    assert_same(contents(whole), contents(resumed))
+
+
+class Cut(gymnasium.Env[Any, Any]):
+    """An episode of 300 steps that a time limit ends, each with the same reward."""
+
+    observation_space = Box(0, 400, (1,), np.float32)
+    action_space = Discrete(1)
+
+    def __init__(self, reward: float) -> None:
+        self.each = reward
+
+    def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
+        self.at = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.at += 1
+        return np.array([self.at], np.float32), self.each, False, self.at == 300, {}
+
+
+@pytest.mark.parametrize(
+    ("reward", "remembered"),
+    [pytest.param(-1.0, 100, id="a cut that hides costs flatters"), pytest.param(0.0, 300, id="one that does not")],
+)
+def test_careful_truncation_leaves_out_only_what_the_cut_flatters(reward: float, remembered: int) -> None:
+    agent = MFEC(Cut(reward), truncation="careful", memory={"capacity": 400}).learn(300)
+    assert len(agent.memory) == remembered
+    assert np.isclose(agent.memory.returns[0], reward * (1 - 0.99**300) / 0.01)

@@ -8,11 +8,31 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 
-from memec import NEC, UCB, Boltzmann, EpsilonGreedy, Mellowmax, MemecError, Thompson
+from memec import (
+    NEC,
+    UCB,
+    Boltzmann,
+    EpsilonGreedy,
+    Mellowmax,
+    MellowmaxAuto,
+    MemecError,
+    Thompson,
+    ThompsonCalibrated,
+    UCBCalibrated,
+)
 from memec.agents.returns import n_step_returns
 from memec.envs.world import make
 
-STRATEGIES = [EpsilonGreedy(anneal_start_steps=100, anneal_end_steps=500), Boltzmann(), Mellowmax(), UCB(), Thompson()]
+STRATEGIES = [
+    EpsilonGreedy(anneal_start_steps=100, anneal_end_steps=500),
+    Boltzmann(),
+    Mellowmax(),
+    UCB(),
+    Thompson(),
+    MellowmaxAuto(),
+    UCBCalibrated(),
+    ThompsonCalibrated(),
+]
 WORLDS = ["memec/OpenRoom-v0", "memec/FourRoom-v0", "CartPole-v1", "Acrobot-v1"]
 each_strategy = pytest.mark.parametrize("explore", STRATEGIES, ids=lambda strategy: strategy.name)
 ORIGIN = np.array([0.01, 0.0, 0.02, 0.0], np.float32)

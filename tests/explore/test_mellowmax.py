@@ -74,6 +74,7 @@ def test_policy_is_the_exact_one_at_any_scale_and_offset(
 @example([1e308, -1e308, 0.0], 7.5)
 @example([1.7e308, -1.7e308], 1e4)
 @example([5e-324, 0.0], 1e4)
+@example([0.0, 0.0, 1.0, -1.00001e299], 10.0)
 def test_no_finite_values_overflow(values: list[float], omega: float) -> None:
     policy, beta = mellowmax_policy(np.array(values), omega)
     assert np.isfinite(policy).all()

@@ -46,8 +46,10 @@ class Agent(ABC):
         self.seed = seed
         self.seeds = Seeds(seed)
         self.explore = explore
-        # A stream for each strategy: with a shared one, the same seed makes strategies err together.
-        self.generator = self.seeds.generator("agent", crc32(f"{self.name} {explore.name}".encode()))
+        # A stream for each strategy: with a shared one, the same seed makes strategies err together. Only the two kinds
+        # of mellowmax share one, because what is asked of them is the difference that omega makes.
+        stream = f"{self.name} {explore.name.removesuffix('-auto')}"
+        self.generator = self.seeds.generator("agent", crc32(stream.encode()))
         self._owns_world = owns_world
         self._prediction_generator = self.seeds.generator("prediction")
         self._loop = Loop(self, self.world, self.seeds)

@@ -58,6 +58,9 @@ PAPER_STRATEGIES: dict[tuple[str, str, str], dict[str, Any]] = {
 BEYOND_THE_PAPER = ("vpec",)
 """Agents that the paper does not have, with one set of settings for all environments."""
 
+TUNED_FOR_ALL = ("mfec", "d3qn")
+"""Agents whose tuned preset is one set of settings for every environment that does not show pictures."""
+
 PAPER_STEPS = {("nec", "frames"): 3_500_000}
 """Budgets that an agent has for itself."""
 
@@ -66,6 +69,11 @@ GENERAL_TRAINING = {
     "discrete": {"steps": 100_000, "evaluate_every_steps": 2_000},
     "frames": {"steps": 1_000_000, "evaluate_every_steps": 50_000},
 }
+
+
+def default_agent(kind: str) -> str:
+    """Return the agent that measured best for this kind of observation."""
+    return "mfec" if kind == "frames" else "vpec"
 
 
 def settings_for(
@@ -93,39 +101,44 @@ def settings_for(
         raise MemecError(f"The paper has no {agent}: use --preset tuned.")
     domain = PAPER.get(environment)
     content: dict[str, Any] = {"environment": {"id": environment}}
-    if domain is None or agent in BEYOND_THE_PAPER:
+    if (
+        domain is None
+        or agent in BEYOND_THE_PAPER
+        or (preset == "tuned" and kind != "frames" and agent in TUNED_FOR_ALL)
+    ):
         general = AGENTS[agent].general_settings(kind).model_dump(mode="json")
         if explore not in (None, general["explore"]["name"]):
-            general["explore"] = {"name": explore}
+            general["explore"] = {"name": explore} | _paper_strategy(agent, domain, kind, explore)
         content["agent"] = general
     else:
         content["agent"] = _paper_agent(agent, domain, kind, explore)
+        if preset == "tuned" and agent == "nec" and domain == CLASSIC_CONTROL:
+            # a return cut off by the time limit looks far too good where a step costs
+            content["agent"]["truncation"] = "discard"
     if domain is None:
         content["training"] = GENERAL_TRAINING[kind]
     else:
         steps = PAPER_STEPS.get((agent, kind), domain.steps)
         content["training"] = {"steps": steps, "evaluate_every_steps": domain.evaluate_every_steps}
-    settings = RunSettings.read(content)
-    if preset == "tuned" and domain is not None and agent not in BEYOND_THE_PAPER:
-        settings = settings.changed({"agent": _tuned(environment, agent, kind, settings.agent.explore.name)})
-    return settings.changed(changes or {})
+    return RunSettings.read(content).changed(changes or {})
 
 
 def _paper_agent(agent: str, domain: Domain, kind: str, explore: str | None) -> dict[str, Any]:
     explore = explore or ("epsilon-greedy" if agent == "d3qn" else "mellowmax")
-    options = {"omega": domain.omega} if explore == "mellowmax" else PAPER_STRATEGIES.get((agent, explore, kind), {})
     memory: dict[str, Any] = {} if agent == "d3qn" else {"memory": {"capacity": domain.capacity}}
     if agent == "nec" and kind != "frames":
         memory["memory"]["search"] = "exact"  # learned keys of few numbers are searched exactly in no more time
     own = PAPER_FRAMES[agent] if kind == "frames" else {}
-    return {"name": agent, **memory, **own, "explore": {"name": explore, **options}}
+    return {
+        "name": agent,
+        **memory,
+        **own,
+        "explore": {"name": explore, **_paper_strategy(agent, domain, kind, explore)},
+    }
 
 
-def _tuned(environment: str, agent: str, kind: str, explore: str) -> dict[str, Any]:
-    """Return what the tuned preset changes in the paper's settings of an agent."""
-    if agent == "nec" and PAPER[environment] == CLASSIC_CONTROL:
-        return {"truncation": "discard"}  # a return cut off by the time limit looks far too good where a step costs
-    if agent != "d3qn" or kind == "frames":
+def _paper_strategy(agent: str, domain: Domain | None, kind: str, explore: str | None) -> dict[str, Any]:
+    """Return what the paper sets of a strategy in one of its environments."""
+    if domain is None or explore is None:
         return {}
-    general = AGENTS[agent].general_settings(kind).model_dump(mode="json")
-    return {name: value for name, value in general.items() if name != "explore" or value["name"] == explore}
+    return {"omega": domain.omega} if explore == "mellowmax" else PAPER_STRATEGIES.get((agent, explore, kind), {})

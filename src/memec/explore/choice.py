@@ -30,6 +30,14 @@ def all_finite(values: Floats) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def span(values: Floats) -> float:
+    """The difference between the largest and the smallest value; 0 if there is none."""
+    if values.shape[0] == 0:
+        return 0.0
+    return float(values.max() - values.min())
+
+
+@njit(cache=True, nogil=True)
 def sample(probabilities: Floats, u: float) -> int:
     """Draw an index by inverse transform of `u` in [0, 1).
 

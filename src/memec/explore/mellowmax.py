@@ -12,9 +12,10 @@ from memec.explore.belief import Belief, Floats, unusable
 from memec.explore.choice import REFUSED, all_finite, empty_like, sample
 from memec.settings import Settings
 
-SMALL_SHARPNESS = 1e-8
-# Beyond it every action but the best has a probability below 1e-290 at any sharpness.
-LARGEST_SHARPNESS = 1e300
+SMALL_SHARPNESS = 1e-7
+# Close to the largest double. Cutting it here changes nothing but between values that differ by less than 1e-307 of the
+# spread.
+LARGEST_SHARPNESS = 1e308
 # Ordinary values need 3 to 6; the rest is for gaps that span hundreds of orders of magnitude.
 MOST_ITERATIONS = 300
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pydantic import PositiveFloat, PositiveInt
 
 from memec.explore.belief import Belief, Floats
+from memec.explore.choice import span
 from memec.explore.mellowmax import Mellowmax, choose_by_mellowmax, mellowmax_policy
 from memec.settings import Settings
 
@@ -29,8 +30,7 @@ class MellowmaxAuto(Settings):
 
     def omega(self, belief: Belief) -> float:
         """Return the omega in use: infinite where the values do not differ, or there is one action only."""
-        spread = belief.spread or float(belief.mean.max() - belief.mean.min())
-        lost = self.rho * spread
+        lost = self.rho * (belief.spread or span(belief.mean))
         return log(belief.mean.size) / lost if lost > 0.0 else np.inf
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
@@ -75,7 +75,7 @@ class Spread:
         """Move the averages towards this decision's difference; the first ones count the same."""
         self._decisions += 1
         share = 1.0 / min(self._decisions, self._window)
-        difference = float(belief.mean.max()) - float(belief.mean.min())
+        difference = span(belief.mean)
         self._mean += share * (difference - self._mean)
         self._mean_square += share * (difference * difference - self._mean_square)
 
