@@ -79,7 +79,7 @@ MISTAKES = {
     "unknown group": (["train", "CartPole-v1", "--set", "memry.capacity=3"], "memory.capacity"),
     "no value": (["train", "CartPole-v1", "--set", "memory.capacity"], "name=value"),
     "negative": (["train", "CartPole-v1", "--set", "memory.capacity=-3"], "memory.capacity"),
-    "not a number": (["train", "CartPole-v1", "--set", "memory.delta=small"], "memory.delta"),
+    "not a number": (["train", "CartPole-v1", "--set", "memory.width=small"], "memory.width"),
     "steps": (["train", "CartPole-v1", "--steps", "0"], "training.steps"),
     "steps text": (["train", "CartPole-v1", "--steps", "many"], "--steps"),
     "omega": (["train", "CartPole-v1", "--omega", "-1"], "omega"),

@@ -24,6 +24,10 @@ app = typer.Typer(
 )
 
 
+STRATEGY_OF = {"omega": "mellowmax", "temperature": "boltzmann", "epsilon_final": "epsilon-greedy", "bonus": "ucb"}
+"""Which strategy is meant where only an option of it is given."""
+
+
 @app.command()
 def train(
     context: typer.Context,
@@ -89,8 +93,10 @@ def train(
     options = {"omega": omega, "temperature": temperature, "epsilon_final": epsilon_final, "bonus": bonus}
     world = make(env)
     world.close()
+    if explore is None:
+        explore = next((STRATEGY_OF[name] for name, value in options.items() if value is not None), None)
     if agent is None:
-        particular = preset == "paper" or explore is not None or any(value is not None for value in options.values())
+        particular = preset == "paper" or explore is not None
         agent = "mfec" if particular else default_agent(world.observation.kind)
     base = settings_for(env, world.observation.kind, agent=agent, preset=preset, explore=explore)
     named: dict[str, Any] = {"training": {"steps": steps, "evaluate_every_steps": evaluate_every}, "seed": seed}

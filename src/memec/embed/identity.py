@@ -39,6 +39,10 @@ class Identity:
             )
         return keys.reshape(-1, self.key_size)
 
+    def observed(self, key: Key) -> Key:
+        """The observation that has this key."""
+        return key
+
     def fork(self) -> Self:
         """Nothing is remembered between observations, so this embedding serves any number of streams."""
         return self
@@ -72,6 +76,10 @@ class ScaledIdentity(Identity):
     def batch(self, observations: Array) -> Key:
         """The keys of several observations, one per row."""
         return self._running(super().batch(observations))
+
+    def observed(self, key: Key) -> Key:
+        """The observation that has this key, up to rounding."""
+        return key / self._running.scale
 
     def take_in(self, keys: Key) -> Key | None:
         """Learn from the keys of a whole episode; return what stored keys must be multiplied by, if anything."""

@@ -30,13 +30,14 @@ def _environments() -> Table:
         table.add_row(name, *(f"{number:,}" for number in numbers))
     for kind, training in GENERAL_TRAINING.items():
         general = AGENTS["mfec"].general_settings(kind).model_dump()
-        capacity, omega = general["memory"]["capacity"], general["explore"]["omega"]
-        numbers = (capacity, omega, training["steps"], training["evaluate_every_steps"])
-        table.add_row(f"any other, {kind} observations", *(f"{number:,}" for number in numbers))
+        omega = general["explore"].get("omega", "auto")
+        every = f"{training['evaluate_every_steps']:,}"
+        capacity, steps = f"{general['memory']['capacity']:,}", f"{training['steps']:,}"
+        table.add_row(f"any other, {kind} observations", capacity, str(omega), steps, every)
     table.caption = (
-        "Capacity and omega are mfec's and nec's, vpec has the same settings everywhere; nec trains 3,500,000 steps on "
-        "Atari. Presets: paper (the paper's settings) and tuned (the default; for nec and d3qn it differs on the "
-        "small environments)."
+        "Capacity and omega are those of the preset paper for mfec and nec; nec trains 3,500,000 steps on Atari. With "
+        "tuned, the default, mfec and d3qn have one set of settings for all environments without pictures, as vpec "
+        "always has, and omega follows the values (mellowmax-auto)."
     )
     return table
 

@@ -1,21 +1,22 @@
 """The memory of value-propagating episodic control: experiences that know which others are like where they led."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import lists, propagation
 from memec.memory.blocks import CHAIN
 from memec.memory.exact import LANES, Exact
-from memec.memory.memory import Recall
+from memec.memory.memory import Recall, neighbours_fit, refuse_if_too_large
 from memec.memory.propagation import BEST, HOPE, RANGE, VALUE, WORST
 from memec.memory.saved import check_arrays
 from memec.settings import Settings
 
 Arrays = dict[str, NDArray[Any]]
+BYTES_PER_ENTRY = 8 + 1 + 16 + 8 + 4 * 4  # reward, whether it ended, two values, step, places in two searches
 AT_ONCE = 1_024
 """How many states are looked up in one call when all are: bounds the room that takes."""
 
@@ -35,6 +36,10 @@ class GraphSettings(Settings):
     """How much a value is lowered per step of distance to its neighbours, in what a step can be worth."""
     sweeps: NonNegativeFloat = 100.0
     """Entries whose values are brought up to date per step, besides those of the episode; 0 for those alone."""
+
+    @model_validator(mode="after")
+    def _neighbours_fit(self) -> Self:
+        return neighbours_fit(self)
 
 
 class View(NamedTuple):
@@ -57,6 +62,11 @@ class Graph:
 
     def __init__(self, settings: GraphSettings, actions: int, key_size: int, discount: float) -> None:
         slots = actions * settings.capacity
+        refuse_if_too_large(
+            slots * (4 * 4 * key_size + actions * (16 * settings.neighbours + 17) + BYTES_PER_ENTRY),
+            f"A memory of {settings.capacity:,} entries per action",
+            "memory.capacity",
+        )
         self.settings = settings
         self.actions = actions
         self.key_size = key_size

@@ -3,7 +3,7 @@
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,29 @@ MOST_SLOTS_FOR_EXACT = 10_000
 NOT_FINITE = "A key to look up is NaN or infinite."
 NO_STATE_IDS = np.empty((0, 2), np.uint64)
 BYTES_PER_ENTRY = 8 + 16 + 8 + 8 + 4 * 4  # return, state id, step, stamp, map at up to quarter load
+
+
+class Sized(Protocol):
+    """Settings of a memory, as far as its size goes."""
+
+    @property
+    def capacity(self) -> int: ...  # noqa: D102
+
+    @property
+    def neighbours(self) -> int: ...  # noqa: D102
+
+
+S = TypeVar("S", bound=Sized)
+
+
+def neighbours_fit(settings: S) -> S:
+    """Return these settings, or say that no table could hold the neighbours they ask for."""
+    if settings.neighbours > settings.capacity:
+        raise ValueError(
+            f"memory.neighbours={settings.neighbours} is larger than memory.capacity={settings.capacity}: "
+            "no table could ever hold so many"
+        )
+    return settings
 
 
 class MemorySettings(Settings):
@@ -45,13 +68,8 @@ class MemorySettings(Settings):
     """How many of the newest memories keep what was observed, for people to look at (an Atari frame takes 7 KB)."""
 
     @model_validator(mode="after")
-    def _neighbours_fit(self) -> "MemorySettings":
-        if self.neighbours > self.capacity:
-            raise ValueError(
-                f"memory.neighbours={self.neighbours} is larger than memory.capacity={self.capacity}: "
-                "no table could ever hold so many"
-            )
-        return self
+    def _neighbours_fit(self) -> Self:
+        return neighbours_fit(self)
 
 
 class Recall(NamedTuple):

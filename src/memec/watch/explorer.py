@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memec.agents import MFEC, NEC
+from memec.agents import MFEC, NEC, VPEC
 from memec.agents.memories import Memories
 from memec.embed import Identity
 from memec.envs.rooms import Room
 from memec.errors import MemecError
 from memec.memory import Memory
+from memec.memory.graph import Graph
 from memec.train.protocol import Observation, StateId
 from memec.train.seeds import Seeds
 from memec.watch.drawing import THUMBNAIL, can_draw, draw_observation, png
@@ -63,8 +64,10 @@ class Explorer:
         self._lock = RLock()  # worlds and look-ups are made for one thread
 
     @property
-    def memory(self) -> Memory | None:
+    def memory(self) -> Memory | Graph | None:
         """The agent's memory, where it has one."""
+        if isinstance(self.agent, VPEC):
+            return self.agent.graph
         return self.agent.memory if isinstance(self.agent, MFEC | NEC) else None
 
     def episode(self, seed: int, exploring: bool) -> dict[str, Any]:
@@ -171,25 +174,28 @@ class Explorer:
         return observation is not None and (observation.dtype == np.uint8 or can_draw(self._drawing_world))
 
     def _observed(self, slot: int) -> NDArray[Any] | None:
-        """Return what was observed in a memory: its key where that is the observation itself, else what was kept."""
-        agent = self.agent
-        if not isinstance(agent, MFEC | NEC) or not 0 <= slot < len(agent.memory.keys):
+        """Return what was observed in a memory: from its key where that tells it, else what was kept."""
+        agent, memory = self.agent, self.memory
+        if memory is None or not 0 <= slot < len(memory.keys):
             return None
+        if isinstance(memory, Graph):
+            observation: NDArray[np.float32] = memory.observations[slot]
+            return observation.reshape(self._world.observation.shape)
         if isinstance(agent, MFEC) and isinstance(agent.embed, Identity):
-            key: NDArray[np.float32] = agent.memory.keys[slot]
-            return key
-        return None if agent.pictures is None else agent.pictures.of(slot)
+            return agent.embed.observed(memory.keys[slot])
+        return agent.pictures.of(slot) if isinstance(agent, MFEC | NEC) and agent.pictures is not None else None
 
     def _note(self) -> str:
         """Return why memories have no pictures, where they have none."""
         agent = self.agent
-        if not isinstance(agent, MFEC | NEC):
+        if self.memory is None:
             return f"A {agent.name} agent has no memories: its values come from its network alone."
-        identity = isinstance(agent, MFEC) and isinstance(agent.embed, Identity)
+        told_by_key = isinstance(agent, VPEC) or (isinstance(agent, MFEC) and isinstance(agent.embed, Identity))
         drawable = self._world.observation.kind == "frames" or can_draw(self._drawing_world)
         if not drawable:
             return "This environment's observations cannot be drawn one by one, so memories have no pictures."
-        return "" if identity or agent.pictures is not None else HOW_TO_KEEP
+        kept = isinstance(agent, MFEC | NEC) and agent.pictures is not None
+        return "" if told_by_key or kept else HOW_TO_KEEP
 
 
 def _spread(memories: Memories) -> float:
