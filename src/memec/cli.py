@@ -158,7 +158,8 @@ def reproduce(
         typer.Argument(
             metavar="WHAT",
             help="cartpole, acrobot, openroom, fourroom or small (these four); pong, spaceinvaders, qbert, bowling, "
-            "mspacman or atari (these five); omega (the search for it); or all. Beyond the paper: better, ablation.",
+            "mspacman or atari (these five); omega (the search for it); or all. Beyond the paper: better, ablation, "
+            "strategies.",
         ),
     ],
     seeds: Annotated[int, typer.Option(help="How many seeds; the paper has 3.")] = 10,
@@ -185,7 +186,7 @@ def reproduce(
     Called again, it does what is missing and goes on with what was interrupted. Ctrl-C stops cleanly.
     """
     from memec.experiments import reproduce as studies
-    from memec.experiments.better import plan_better
+    from memec.experiments.better import BEYOND, plan_better
     from memec.experiments.grid import plan
     from memec.experiments.results import Results
 
@@ -195,8 +196,8 @@ def reproduce(
     limits: dict[str, Any] = {
         "seeds": seeds, "environments": names(envs), "steps": steps, "assignments": set_ or [],
     }  # fmt: skip
-    if what in ("better", "ablation"):
-        runs, preset = plan_better(**limits, ablation=what == "ablation"), "tuned"
+    if what in BEYOND:
+        runs, preset = plan_better(**limits, part=what), "tuned"
     else:
         runs = plan(what, agents=names(agents), strategies=names(strategies), preset=preset, **limits)
     study = studies.Study(runs, out or Path(f"runs/study-{preset}"), Results(results) if results else None)

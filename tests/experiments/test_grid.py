@@ -100,7 +100,7 @@ def test_the_study_beyond_the_paper_has_one_set_of_settings_and_held_out_seeds()
 
 def test_the_ablation_takes_one_part_away_at_a_time() -> None:
     whole = plan_better(seeds=1)[0].settings.agent
-    for run in plan_better(seeds=1, environments=["cartpole"], ablation=True):
+    for run in plan_better(seeds=1, environments=["cartpole"], part="ablation"):
         there, here = ({"agent": agent.model_dump(mode="json")} for agent in (whole, run.settings.agent))
         assert run.variant.removeprefix("optimism-").removeprefix("greedy-") in WITHOUT
         assert there != here

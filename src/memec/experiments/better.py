@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from memec.errors import MemecError, unknown_name
-from memec.experiments.grid import GridRun
+from memec.experiments.grid import BEYOND, GridRun
 from memec.experiments.presets import settings_for
 from memec.experiments.run_settings import changes_from
+
+__all__ = ["BEYOND", "plan_better"]
 
 
 class Trial(NamedTuple):
@@ -38,6 +40,17 @@ WITHOUT: dict[str, dict[str, Any]] = {
 }
 """The ablation: each takes one part away."""
 
+EXPLORING: dict[str, dict[str, Any]] = {
+    "epsilon-greedy": {"name": "epsilon-greedy"},
+    "mellowmax-auto": {"name": "mellowmax-auto"},
+    **{f"omega{omega:g}": {"name": "mellowmax", "omega": omega} for omega in (5.0, 7.0, 7.5, 9.0, 12.0)},
+    "ucb-calibrated": {"name": "ucb-calibrated"},
+    "thompson-calibrated": {"name": "thompson-calibrated"},
+}
+"""The study of strategies: MFEC with its tuned settings, and each of these."""
+ROOM_STEPS = 20_000
+"""Rooms take longer there: when a goal is first found is luck, the same for all strategies that know nothing yet."""
+
 
 def plan_better(
     *,
@@ -45,17 +58,23 @@ def plan_better(
     environments: Sequence[str] | None = None,
     steps: int | None = None,
     assignments: Sequence[str] = (),
-    ablation: bool = False,
+    part: str = "better",
 ) -> list[GridRun]:
-    """Return the runs with held-out seeds, all of one seed before the next: of the agent itself, or of its ablation."""
+    """Return the runs with held-out seeds, all of one seed before the next.
+
+    They are those of the agent itself (better), of its ablation, or of MFEC with each strategy (strategies).
+    """
     for name in environments or ():
         if name not in TRIALS:
             raise unknown_name("environment", name, TRIALS)
     if seeds < 1:
         raise MemecError(f"A study needs at least one seed; --seeds {seeds} is none.")
-    variants = WITHOUT if ablation else {"": {}}
-    chosen = environments or (TUNED_ON if ablation else tuple(TRIALS))
-    first = [_run(name, variant, steps, assignments) for name in chosen for variant in variants]
+    chosen = environments or (tuple(TRIALS) if part == "better" else TUNED_ON)
+    if part == "strategies":
+        first = [_exploring(name, variant, steps, assignments) for name in chosen for variant in EXPLORING]
+    else:
+        variants = WITHOUT if part == "ablation" else {"": {}}
+        first = [_run(name, variant, steps, assignments) for name in chosen for variant in variants]
     return [run.with_seed(seed) for seed in range(FIRST_HELD_OUT_SEED, FIRST_HELD_OUT_SEED + seeds) for run in first]
 
 
@@ -66,3 +85,15 @@ def _run(name: str, variant: str, steps: int | None, assignments: Sequence[str])
     settings = settings.changed({"training": training, "agent": WITHOUT.get(variant, {})})
     settings = settings.changed(changes_from(list(assignments), "vpec"))
     return GridRun(name, settings, "tuned", label=variant, study="better")
+
+
+def _exploring(name: str, variant: str, steps: int | None, assignments: Sequence[str]) -> GridRun:
+    trial = TRIALS[name]
+    budget = steps or (ROOM_STEPS if name in ("openroom", "fourroom") else trial.steps)
+    explore = EXPLORING[variant]
+    settings = settings_for(trial.id, "vector", agent="mfec", explore=explore["name"])
+    training = {"steps": budget, "evaluate_every_steps": trial.evaluate_every_steps}
+    settings = settings.changed({"training": training, "agent": {"explore": explore}})
+    settings = settings.changed(changes_from(list(assignments), "mfec"))
+    label = variant if variant.startswith("omega") else ""
+    return GridRun(name, settings, "tuned", label=label, study="strategies")

@@ -29,8 +29,10 @@ GAMES = {
 }
 ENVIRONMENTS = SMALL | GAMES
 STUDIES = {**{name: (name,) for name in ENVIRONMENTS}, "small": tuple(SMALL), "atari": tuple(GAMES)}
-WHATS = (*STUDIES, "omega", "all", "better", "ablation")
-"""What can be asked for; the last two are no part of the paper, and planned in `better`."""
+BEYOND = ("better", "ablation", "strategies")
+"""What is no part of the paper; planned in `better`."""
+WHATS = (*STUDIES, "omega", "all", *BEYOND)
+"""What can be asked for."""
 
 AGENTS_OF_THE_PAPER = ("mfec", "nec", "d3qn")
 STRATEGIES_OF_THE_PAPER = ("epsilon-greedy", "boltzmann", "mellowmax", "ucb", "thompson")

@@ -1,0 +1,51 @@
+"""Strategies are compared by the areas under their curves."""
+
+from typing import Any
+
+import numpy as np
+
+from memec.report.runs import Run
+from memec.report.strategies import RANGES, strategies_tables
+
+OMEGAS = (5.0, 7.0, 7.5, 9.0, 12.0)
+
+
+def runs(heights: dict[str, float], seeds: int = 2, omegas: tuple[float, ...] = OMEGAS) -> list[Run]:
+    """Flat curves at these heights of each environment's range; mellowmax has the same with every omega."""
+    found = []
+    for environment, (lowest, highest) in RANGES.items():
+        for name, height in heights.items():
+            for omega in omegas if name == "mellowmax" else (None,):
+                explore: dict[str, Any] = {"name": name} if omega is None else {"name": name, "omega": omega}
+                for seed in range(seeds):
+                    settings = {
+                        "environment": {"id": environment}, "agent": {"name": "mfec", "explore": explore},
+                        "training": {"steps": 50_000}, "seed": seed,
+                    }  # fmt: skip
+                    scores = np.full(100, lowest + height * (highest - lowest))
+                    variant = name if omega is None else f"{name}-omega{omega:g}"
+                    found.append(Run(settings, "tuned", np.arange(1, 101) * 500, scores, variant, "", {}))
+    return found
+
+
+def verdicts(found: list[Run]) -> dict[str, tuple[str, ...]]:
+    return {row[0].split(" ")[0]: row[1:] for row in strategies_tables(found)[1].rows}
+
+
+def test_auto_is_held_against_the_best_omega_and_calibrated_strategies_against_epsilon_greedy() -> None:
+    heights = {"mellowmax": 0.5, "mellowmax-auto": 0.6, "epsilon-greedy": 0.5, "ucb-calibrated": 0.4}
+    found = verdicts(runs(heights | {"thompson-calibrated": 0.5}))
+    assert found["mellowmax-auto"][-1] == "reached" and found["mellowmax-auto"][0] == "1.20"
+    assert found["ucb-calibrated"][-1] == "**not reached**" and found["ucb-calibrated"][4] == "0.80"
+    assert found["thompson-calibrated"][-1] == "reached"
+
+
+def test_nothing_is_judged_before_all_omegas_were_run() -> None:
+    found = verdicts(runs({"mellowmax": 0.5, "mellowmax-auto": 0.6, "epsilon-greedy": 0.5}, omegas=(5.0,)))
+    assert {row[-1] for row in found.values()} == {"not yet run"}
+    assert {row[-1] for row in verdicts([]).values()} == {"not yet run"}
+
+
+def test_a_strategy_with_fewer_seeds_is_left_out() -> None:
+    mixed = runs({"epsilon-greedy": 0.5}) + runs({"ucb-calibrated": 0.9}, seeds=1)
+    assert [row[0] for row in strategies_tables(mixed)[0].rows] == ["epsilon-greedy"]
