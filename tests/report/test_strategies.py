@@ -1,11 +1,13 @@
 """Strategies are compared by the areas under their curves."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from memec.report.runs import Run
-from memec.report.strategies import RANGES, strategies_tables
+from memec.report.strategies import CALIBRATION_COLUMNS, RANGES, calibration_table, strategies_tables
+from memec.report.tables import NOTHING
 
 OMEGAS = (5.0, 7.0, 7.5, 9.0, 12.0)
 
@@ -49,3 +51,13 @@ def test_nothing_is_judged_before_all_omegas_were_run() -> None:
 def test_a_strategy_with_fewer_seeds_is_left_out() -> None:
     mixed = runs({"epsilon-greedy": 0.5}) + runs({"ucb-calibrated": 0.9}, seeds=1)
     assert [row[0] for row in strategies_tables(mixed)[0].rows] == ["epsilon-greedy"]
+
+
+def test_calibration_is_judged_by_what_90_percent_intervals_cover(tmp_path: Path) -> None:
+    rows = ["CartPole-v1,ucb-calibrated,100,0.5,0.90,0.3", "CartPole-v1,ucb-calibrated,101,0.5,0.86,0.1"]
+    rows += ["memec/OpenRoom-v0,ucb-calibrated,100,1.0,0.99,nan"]
+    (tmp_path / "calibration.csv").write_text("\n".join([",".join(CALIBRATION_COLUMNS), *rows]) + "\n")
+    cartpole, room = calibration_table(tmp_path / "calibration.csv").rows
+    assert cartpole[1:] == ("CartPole", "2", "0.50", "0.88", "0.20", "reached")
+    assert room[-1] == "**not reached**" and room[-2] == NOTHING
+    assert calibration_table(tmp_path / "none.csv").rows == []

@@ -10,7 +10,7 @@ from memec.errors import MemecError
 from memec.report.baselines import baselines_table
 from memec.report.runs import Curve, Run, curves_of, find_runs
 from memec.report.stats import Values, final_scores, interquartile_mean, spread, steps_to_reach
-from memec.report.strategies import strategies_tables
+from memec.report.strategies import calibration_table, strategies_tables
 from memec.report.tables import NOTHING, Table
 from memec.train.run_folder import saying_where
 
@@ -18,8 +18,15 @@ COMMANDS = (
     "memec reproduce better --seeds 10 --results results/beyond",
     "memec reproduce ablation --seeds 5 --results results/beyond",
     "memec reproduce strategies --seeds 10 --results results/beyond",
+    "python -m benchmarks.calibration --seeds 5 --out results/beyond",
     "python -m benchmarks.stable_baselines --seeds 10 --out results/beyond/baselines",
     "memec report results --beyond docs/better-than-the-paper.md",
+)
+
+
+CALIBRATION = (
+    "How well the calibrated strategies know what they do not know, over about the last 20,000 decisions of a run: the "
+    "share of returns inside their intervals, and the rank correlation of deviation and error, mean over seeds."
 )
 
 
@@ -61,10 +68,10 @@ def write_beyond(folder: Path, page: Path) -> None:
         raise MemecError(f"{folder} holds no finished run of vpec to report on: see `memec reproduce better`.")
     with saying_where(page):
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(beyond_page(runs))
+        page.write_text(beyond_page(runs, calibration_table(folder / "beyond" / "calibration.csv")))
 
 
-def beyond_page(runs: Sequence[Run]) -> str:
+def beyond_page(runs: Sequence[Run], calibration: Table | None = None) -> str:
     """Return the page as Markdown."""
     ours, paper = curves_of(run for run in runs if run.subject[1] == "vpec"), [run for run in runs if _is_papers(run)]
     whole = {curve.environment: curve for curve in ours if _ablated(curve) == ""}
@@ -88,6 +95,7 @@ def beyond_page(runs: Sequence[Run]) -> str:
         "score (CartPole 0 to 500, Acrobot -500 to -70, rooms 0 to 1), mean ± std over seeds; 50,000 steps, in rooms "
         "20,000. A strategy with fewer seeds than others is left out.",
         *(table.markdown() for table in strategies_tables(runs)),
+        *([] if calibration is None or not calibration.rows else [CALIBRATION, calibration.markdown()]),
         "## Beside Stable-Baselines3",
         "Steps to a score: the first of 5 evaluations in a row at or above it, for all agents alike, each evaluation "
         "10 greedy episodes every 500 steps, with the same seeds and the same starts. DQN and PPO have the settings "

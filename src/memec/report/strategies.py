@@ -1,6 +1,8 @@
 """MFEC with its tuned settings and different strategies: the areas under their learning curves."""
 
+import csv
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +20,10 @@ RANGES = {
 CALIBRATED = ("ucb-calibrated", "thompson-calibrated")
 LEAST = 0.95
 """What mellowmax-auto must reach of the best omega in every environment; on average, all of it."""
+MEASURES = ("coverage_50", "coverage_90", "std_error_correlation")
+CALIBRATION_COLUMNS = ("env", "strategy", "seed", *MEASURES)
+COVERAGE = (0.80, 0.97)
+"""The share of returns that 90% intervals must cover."""
 Areas = Mapping[str, Values]
 
 
@@ -30,7 +36,7 @@ def strategies_tables(runs: Sequence[Run]) -> list[Table]:
         seeds = max((len(curve.seeds) for curve in here), default=0)
         areas[name] = {curve.label: _area(curve) for curve in here if len(curve.seeds) == seeds}
     labels = sorted({label for each in areas.values() for label in each}, key=_order)
-    titles = [name.partition("/")[2].partition("-")[0] or name.partition("-")[0] for name in RANGES]
+    titles = [_title(name) for name in RANGES]
     rows = [
         (
             label,
@@ -44,6 +50,35 @@ def strategies_tables(runs: Sequence[Run]) -> list[Table]:
         Table("areas", "Areas under the curve", ("strategy", *titles, "mean"), rows),
         Table("ratios", "Against the best omega and epsilon-greedy", ("", *titles, "mean", "target", ""), against),
     ]
+
+
+def calibration_table(file: Path) -> Table:
+    """Return the coverage of intervals and the correlation of deviations with errors: mean over seeds."""
+    rows: list[tuple[str, ...]] = []
+    records: list[dict[str, str]] = []
+    if file.exists():
+        with file.open(newline="") as lines:
+            records = list(csv.DictReader(lines))
+    for strategy in CALIBRATED:
+        for name in RANGES:
+            here = [record for record in records if (record["env"], record["strategy"]) == (name, strategy)]
+            if here:
+                means = [_mean_of([float(record[measure]) for record in here]) for measure in MEASURES]
+                verdict = "reached" if COVERAGE[0] <= means[1] <= COVERAGE[1] else "**not reached**"
+                cells = (NOTHING if np.isnan(mean) else f"{mean:.2f}" for mean in means)
+                rows.append((strategy, _title(name), str(len(here)), *cells, verdict))
+    columns = ("strategy", "", "seeds", "50% intervals", "90% intervals", "std and error", "90%: .80 to .97")
+    return Table("calibration", "Calibration", columns, rows)
+
+
+def _mean_of(values: Sequence[float]) -> float:
+    """Return the mean of those that are there: where all errors are zero, nothing correlates with them."""
+    there = [value for value in values if not np.isnan(value)]
+    return float(np.mean(there)) if there else np.nan
+
+
+def _title(environment: str) -> str:
+    return environment.rpartition("/")[2].partition("-")[0]
 
 
 def _area(curve: Curve) -> Values:
