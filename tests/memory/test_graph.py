@@ -53,7 +53,7 @@ def true_lists(graph: Graph, slot: int) -> list[list[float]]:
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 2**31), st.integers(1, 300), st.sampled_from([0, 3, 12]))
 def test_every_entry_lists_the_nearest_to_where_it_led(seed: int, steps: int, grid: int) -> None:
-    graph = make_graph(capacity=steps)
+    graph = make_graph(capacity=max(steps, 4))
     walk(graph, steps, np.random.default_rng(seed), grid)
     assert_true_lists(graph)
 
