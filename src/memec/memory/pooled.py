@@ -240,7 +240,7 @@ def nearest(
 
     That is `effort` where one cluster is near. Where many are about as near, the neighbours are spread over more of
     them: the share grows with the root of their number. Counted on three games and on keys of a network, that needs a
-    quarter to two thirds fewer entries than the same share for every query. Candidates are picked by their codes and
+    quarter to half fewer entries than the same share for every query. Candidates are picked by their codes and
     ranked by their keys.
     """
     actions, neighbours = slots.shape[1:]
