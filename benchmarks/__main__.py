@@ -43,4 +43,5 @@ def page(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-main()
+if __name__ == "__main__":
+    main()
