@@ -12,7 +12,7 @@ from memec.agents.optimiser import OptimiserSettings
 from memec.envs.world import World
 from memec.errors import MemecError, NotFiniteError
 from memec.explore import AnyStrategy
-from memec.memory.memory import refuse_if_too_large
+from memec.memory.limits import refuse_if_too_large
 from memec.settings import Settings
 from memec.train.protocol import Observation
 

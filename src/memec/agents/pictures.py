@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from memec.errors import MemecError
 from memec.memory import Memory
-from memec.memory.memory import refuse_if_too_large
+from memec.memory.limits import refuse_if_too_large
 from memec.train.files import Arrays
 from memec.train.journal import Experience, Journal
 from memec.train.protocol import Observation

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memec.errors import MemecError
-from memec.memory.memory import refuse_if_too_large
+from memec.memory.limits import refuse_if_too_large
 from memec.train.files import Arrays
 from memec.train.journal import Journal
 

@@ -10,7 +10,8 @@ from memec.errors import MemecError, NotFiniteError
 from memec.memory import lists, propagation
 from memec.memory.blocks import CHAIN
 from memec.memory.exact import LANES, Exact
-from memec.memory.memory import Recall, neighbours_fit, refuse_if_too_large
+from memec.memory.limits import neighbours_fit, refuse_if_too_large
+from memec.memory.memory import Recall
 from memec.memory.propagation import BEST, HOPE, RANGE, VALUE, WORST
 from memec.memory.saved import check_arrays
 from memec.settings import Settings

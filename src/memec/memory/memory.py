@@ -1,9 +1,7 @@
 """The episodic memory: one table of (key, return) per action, recalled by similarity."""
 
-import os
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +10,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_va
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import moves, tables
 from memec.memory.exact import Exact, Room
+from memec.memory.limits import neighbours_fit, refuse_if_too_large
 from memec.memory.saved import check_memory
 from memec.memory.uncertainty import gaussian_process_std
 from memec.settings import Settings
@@ -22,29 +21,6 @@ MOST_SLOTS_FOR_EXACT = 10_000
 NOT_FINITE = "A key to look up is NaN or infinite."
 NO_STATE_IDS = np.empty((0, 2), np.uint64)
 BYTES_PER_ENTRY = 8 + 16 + 8 + 8 + 4 * 4  # return, state id, step, stamp, map at up to quarter load
-
-
-class Sized(Protocol):
-    """Settings of a memory, as far as its size goes."""
-
-    @property
-    def capacity(self) -> int: ...  # noqa: D102
-
-    @property
-    def neighbours(self) -> int: ...  # noqa: D102
-
-
-S = TypeVar("S", bound=Sized)
-
-
-def neighbours_fit(settings: S) -> S:
-    """Return these settings, or say that no table could hold the neighbours they ask for."""
-    if settings.neighbours > settings.capacity:
-        raise ValueError(
-            f"memory.neighbours={settings.neighbours} is larger than memory.capacity={settings.capacity}: "
-            "no table could ever hold so many"
-        )
-    return settings
 
 
 class MemorySettings(Settings):
@@ -410,16 +386,3 @@ class Memory:
 
         kind = Following if self._replace_known_keys else Exact
         return kind(self.keys, self.actions, self.settings.neighbours, seed=self._seed)
-
-
-def refuse_if_too_large(needed: int, what: str, setting: str) -> None:
-    """Raise before anything is allocated, where the machine could never hold it."""
-    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else needed
-    limit = Path("/sys/fs/cgroup/memory.max")
-    if limit.exists() and (text := limit.read_text().strip()).isdigit():
-        available = min(available, int(text))
-    if needed > available:
-        raise MemecError(
-            f"{what} needs {needed / 1e9:,.1f} GB and this machine has {available / 1e9:,.1f} GB: "
-            f"set a smaller {setting}."
-        )
