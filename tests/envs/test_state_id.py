@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from memec.envs.state_id import state_id
+from memec.envs.state_id import state_id, state_ids
 
 shapes = st.tuples(st.integers(0, 5), st.integers(1, 5))
 some_arrays = arrays(st.sampled_from([np.uint8, np.float32]), shapes)
@@ -47,3 +47,11 @@ def test_the_id_is_the_128_bit_blake2b_digest(content: bytes) -> None:
     identity = state_id(content)
     assert identity.shape == (2,) and identity.dtype == np.uint64 and identity.flags.writeable
     assert identity.tobytes() == blake2b(content, digest_size=16).digest()
+
+
+@settings(deadline=None)
+@given(st.sampled_from([np.uint8, np.float32]).flatmap(lambda kind: arrays(kind, st.tuples(*3 * [st.integers(1, 4)]))))
+def test_several_states_at_once_have_the_ids_they_have_one_by_one(batch: np.ndarray) -> None:
+    alone = np.stack([state_id(state) for state in batch])
+    assert np.array_equal(state_ids(batch), alone)
+    assert np.array_equal(state_ids(list(batch)), alone)

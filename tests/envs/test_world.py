@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from memec.envs.atari import Atari
 from memec.envs.state_id import state_id
-from memec.envs.world import make
+from memec.envs.world import World, make
 from memec.errors import MemecError, NotFiniteError
 
 
@@ -132,6 +132,26 @@ def test_the_state_of_other_worlds_is_what_is_observed() -> None:
     assert not np.array_equal(world.state_id(), at_start)
     world.step(2)
     assert np.array_equal(world.state_id(), at_start)
+
+
+@pytest.mark.parametrize("id", ["memec/OpenRoom-v0", "ALE/Pong-v5", "FrozenLake-v1"])
+def test_worlds_side_by_side_are_in_the_states_they_are_in_alone(id: str) -> None:
+    worlds = [make(id) for _ in range(3)]
+    for seed, world in enumerate(worlds):
+        world.reset(seed)
+        for _ in range(seed):
+            world.step(1)
+    assert np.array_equal(World.state_ids_of(worlds), np.stack([world.state_id() for world in worlds]))
+
+
+@pytest.mark.parametrize("start", [0, 5, -1])
+def test_an_action_comes_as_a_number_of_the_spaces_own_type(start: int) -> None:
+    environment = Scripted(VECTOR, spaces.Discrete(3, start=start))
+    world = make(environment)
+    world.reset(0)
+    world.step(2)
+    (given,) = environment.given
+    assert given == start + 2 and type(given) is type(environment.action_space.sample())
 
 
 def test_there_is_no_state_before_the_first_reset() -> None:

@@ -144,7 +144,7 @@ class D3QN(NeuralAgent):
         """Return the policy that takes the action of the largest value."""
 
         def policy(
-            observations: Sequence[Observation], state_ids: Sequence[StateId], luck: Sequence[float]
+            observations: Sequence[Observation], state_ids: NDArray[np.uint64], luck: Sequence[float]
         ) -> list[int]:
             return Greedy.choose_each(self.network(np.stack(observations)).astype(np.float64), luck)
 

@@ -143,10 +143,10 @@ class MFEC(Agent):
         embed = self.embed.fork()
 
         def policy(
-            observations: Sequence[Observation], state_ids: Sequence[StateId], luck: Sequence[float]
+            observations: Sequence[Observation], state_ids: NDArray[np.uint64], luck: Sequence[float]
         ) -> list[int]:
             keys = _rows([embed(observation) for observation in observations])
-            return Greedy.choose_each(self.memory.peek(keys, _rows(state_ids), fleeting=True).values, luck)
+            return Greedy.choose_each(self.memory.peek(keys, state_ids, fleeting=True).values, luck)
 
         return policy
 

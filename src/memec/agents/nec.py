@@ -156,7 +156,7 @@ class NEC(NeuralAgent):
         """Return the policy that takes the action of the largest value; looking up leaves no trace in the memory."""
 
         def policy(
-            observations: Sequence[Observation], state_ids: Sequence[StateId], luck: Sequence[float]
+            observations: Sequence[Observation], state_ids: NDArray[np.uint64], luck: Sequence[float]
         ) -> list[int]:
             return Greedy.choose_each(self.memory.peek(self.embed(np.stack(observations))).values, luck)
 

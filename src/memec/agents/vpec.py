@@ -132,7 +132,7 @@ class VPEC(Agent):
         """Return the policy that takes the action of the largest value."""
 
         def policy(
-            observations: Sequence[Observation], state_ids: Sequence[StateId], luck: Sequence[float]
+            observations: Sequence[Observation], state_ids: NDArray[np.uint64], luck: Sequence[float]
         ) -> list[int]:
             seen = self.graph.look(self.scale(np.stack(observations)))
             return Greedy.choose_each(self.graph.judge(seen).values, luck)

@@ -1,5 +1,6 @@
 """The identity of a state: 128 bits that are the same exactly when the state's bytes are."""
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -25,6 +26,22 @@ def state_id(data: bytes | NDArray[np.generic]) -> NDArray[np.uint64]:
         data = data.tobytes()
     # A bytearray makes the result writable: compiled code treats read-only arrays as another type.
     return np.frombuffer(bytearray(blake2b(data, digest_size=16).digest()), dtype=np.uint64)
+
+
+def state_ids(states: Sequence[NDArray[Any]] | NDArray[Any]) -> NDArray[np.uint64]:
+    """Hash several states of one shape, a row of two words for each: the same words as one by one, in one call."""
+    if states[0].dtype == FLOAT32:
+        vectors = np.concatenate(states, axis=None).reshape(len(states), -1)
+        words = np.empty((len(states), 2), np.uint64)
+        _mix_each(vectors, words)
+        return words
+    return np.stack([state_id(state) for state in states])
+
+
+@njit(cache=True, nogil=True)
+def _mix_each(vectors: NDArray[np.float32], words: NDArray[np.uint64]) -> None:
+    for row in range(len(vectors)):
+        _mix(vectors[row], words[row])
 
 
 @njit(cache=True, nogil=True)

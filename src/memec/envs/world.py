@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from math import isfinite
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memec.envs.observation import fit_observation
 from memec.envs.registration import register
-from memec.envs.state_id import state_id
+from memec.envs.state_id import state_id, state_ids
 from memec.errors import MemecError, NotFiniteError
 
 ATARI_PREFIX = "ALE/"
@@ -27,6 +27,7 @@ class World:
 
     __slots__ = (
         "_has_lives",
+        "_moves",
         "_observed",
         "_ram",
         "actions",
@@ -45,6 +46,8 @@ class World:
         self.id = id
         self.actions = int(space.n)
         self.first_action = int(space.start)
+        # Numbers of the space's own type, as its samples are: Gymnasium checks them more quickly than an int.
+        self._moves = [space.dtype.type(self.first_action + action) for action in range(self.actions)]
         self.observation = fit_observation(environment.observation_space)
         self.game_over = True
         """Whether the last episode ended with its game: False when only a life was lost."""
@@ -60,7 +63,7 @@ class World:
 
     def step(self, action: int) -> tuple[NDArray[Any], float, bool, bool]:
         """Take an action from 0 to n-1: the new observation, the reward, whether terminated, whether truncated."""
-        raw, reward, terminated, truncated, info = self.environment.step(self.first_action + action)
+        raw, reward, terminated, truncated, info = self.environment.step(self._moves[action])
         reward = float(reward)
         if not isfinite(reward):
             raise NotFiniteError(f"{self.id} gave the reward {reward}: rewards must be finite numbers.")
@@ -71,17 +74,23 @@ class World:
 
     def state_id(self) -> NDArray[np.uint64]:
         """The 128-bit id of the current state: of an Atari game's memory, of any other world's observation."""
-        if self._ram is not None:
-            return state_id(self._ram())
-        if self._observed is None:
-            raise MemecError(f"{self.id} has no state before its first reset.")
-        return state_id(self._observed)
+        return state_id(self._state())
 
     def state_ids(self, observations: NDArray[Any]) -> NDArray[np.uint64] | None:
         """The ids of states known by their observations; None where a state is more than that (Atari's memory)."""
+        return state_ids(observations) if self._ram is None else None
+
+    @staticmethod
+    def state_ids_of(worlds: "Sequence[World]") -> NDArray[np.uint64]:
+        """The ids of the states that worlds of one kind are in, one below the other."""
+        return state_ids([world._state() for world in worlds])
+
+    def _state(self) -> NDArray[Any]:
         if self._ram is not None:
-            return None
-        return np.stack([state_id(observation) for observation in observations])
+            return self._ram()
+        if self._observed is None:
+            raise MemecError(f"{self.id} has no state before its first reset.")
+        return self._observed
 
     def close(self) -> None:
         """Release what the environment holds."""

@@ -1,6 +1,6 @@
 """Mellowmax without an omega to tune: how much to give up is measured in the differences between actions."""
 
-from math import log
+from math import inf, isfinite, log
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +12,9 @@ from memec.explore.belief import Belief, Floats
 from memec.explore.choice import span
 from memec.explore.mellowmax import Mellowmax, choose_by_mellowmax, mellowmax_policy
 from memec.settings import Settings
+
+ANY_OMEGA = Mellowmax().omega
+"""Where no action is better than another, all omegas choose alike."""
 
 
 class MellowmaxAuto(Settings):
@@ -31,7 +34,7 @@ class MellowmaxAuto(Settings):
     def omega(self, belief: Belief) -> float:
         """Return the omega in use: infinite where the values do not differ, or there is one action only."""
         lost = self.rho * (belief.spread or span(belief.mean))
-        return log(belief.mean.size) / lost if lost > 0.0 else np.inf
+        return log(belief.mean.size) / lost if lost > 0.0 else inf
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action."""
@@ -47,7 +50,7 @@ class MellowmaxAuto(Settings):
 
     def _usable_omega(self, belief: Belief) -> float:
         omega = self.omega(belief)
-        return omega if np.isfinite(omega) and omega > 0.0 else Mellowmax().omega  # any: then all actions are equal
+        return omega if isfinite(omega) and omega > 0.0 else ANY_OMEGA
 
 
 class Spread:

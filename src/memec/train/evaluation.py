@@ -75,7 +75,7 @@ def evaluating(
         while games:
             actions = policy(
                 [game.observation for game in games],
-                [game.world.state_id() for game in games],
+                World.state_ids_of([game.world for game in games]),
                 [game.luck() for game in games],
             )
             over = False

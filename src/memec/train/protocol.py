@@ -14,9 +14,12 @@ class GreedyPolicy(Protocol):
     """Acts as well as the agent can, and changes nothing in it."""
 
     def __call__(
-        self, observations: Sequence[Observation], state_ids: Sequence[StateId], luck: Sequence[float]
+        self, observations: Sequence[Observation], state_ids: NDArray[np.uint64], luck: Sequence[float]
     ) -> list[int]:
-        """Return the best action of each state; equally good ones are chosen among by luck, a number in [0, 1)."""
+        """Return the best action of each state; equally good ones are chosen among by luck, a number in [0, 1).
+
+        The ids of the states come one below the other, two words each.
+        """
 
 
 class Learner(Protocol):

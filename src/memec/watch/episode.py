@@ -43,7 +43,7 @@ def play(agent: Agent, world: World, seeds: Seeds, *, exploring: bool, most_step
             if exploring:
                 action = int(agent.choose_actions(observation[None], state_id[None], False, generator)[0])
             else:
-                (action,) = policy([observation], [state_id], [generator.random()])
+                (action,) = policy([observation], state_id[None], [generator.random()])
             yield Seen(observation, state_id, picture_of(world, observation), score, action)
             observation, reward, terminated, truncated = world.step(action)
             score += reward
