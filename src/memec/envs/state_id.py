@@ -31,7 +31,7 @@ def state_id(data: bytes | NDArray[np.generic]) -> NDArray[np.uint64]:
 def state_ids(states: Sequence[NDArray[Any]] | NDArray[Any]) -> NDArray[np.uint64]:
     """Hash several states of one shape, a row of two words for each: the same words as one by one, in one call."""
     if states[0].dtype == FLOAT32:
-        vectors = np.concatenate(states, axis=None).reshape(len(states), -1)
+        vectors = np.concatenate(states).reshape(len(states), -1)
         words = np.empty((len(states), 2), np.uint64)
         _mix_each(vectors, words)
         return words

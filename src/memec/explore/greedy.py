@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from memec.explore.belief import Belief, Floats, unusable
-from memec.explore.choice import argmax_of_each, argmax_random_tie, empty_like, uniform_over_largest
+from memec.explore.choice import REFUSED, argmax_of_each, argmax_random_tie, empty_like, uniform_over_largest
 from memec.settings import Settings
 
 
@@ -27,10 +27,9 @@ class Greedy(Settings):
     @staticmethod
     def choose_each(values: Floats, luck: Sequence[float]) -> list[int]:
         """Take the best action of each row; the luck of a row, in [0, 1), chooses among equals."""
-        actions = argmax_of_each(values, np.array(luck))
-        if (actions < 0).any():
+        chosen: list[int] = argmax_of_each(values, np.array(luck)).tolist()
+        if REFUSED in chosen:
             raise unusable(Belief(values))
-        chosen: list[int] = actions.tolist()
         return chosen
 
     def probabilities(self, belief: Belief, step: int) -> Floats:

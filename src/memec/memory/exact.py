@@ -230,6 +230,7 @@ def _scan(
 def _cells_within(
     bound: np.float32,
     action: int,
+    home: int,
     query: NDArray[np.float32],
     boxes: NDArray[np.float32],
     chains: NDArray[np.int32],
@@ -237,7 +238,7 @@ def _cells_within(
     away: NDArray[np.float32],
     near: NDArray[np.int64],
 ) -> int:
-    """List the filled cells of an action that may hold an entry within the bound, and how far `away` each is."""
+    """List the filled cells of an action, but for `home`, that may hold an entry within the bound; how far `away`."""
     groups = boxes.shape[1]
     cells = len(chains) // len(boxes)
     count = 0
@@ -249,7 +250,7 @@ def _cells_within(
         if within > 0:
             for lane in range(min(LANES, cells - group * LANES)):
                 cell = group * LANES + lane
-                if distances[lane] <= bound and chains[action * cells + cell, FIRST] >= 0:
+                if distances[lane] <= bound and cell != home and chains[action * cells + cell, FIRST] >= 0:
                     away[count] = distances[lane]
                     near[count] = cell
                     count += 1
@@ -265,8 +266,8 @@ def find_nearest(
     last_found: NDArray[np.int64],
     filing: Filing,
 ) -> None:
-    """Search each wanted action: nearest cells first until k are found, then all that cannot be ruled out."""
-    keys, _, _, boxes, block_keys, chains, members, _, _ = filing
+    """Search each wanted action: the query's own cell, then the nearest until k are found, then all that may matter."""
+    keys, cut_dimensions, cut_values, boxes, block_keys, chains, members, _, _ = filing
     actions = len(boxes)
     cells = len(chains) // actions
     away = np.empty(cells, np.float32)
@@ -275,6 +276,7 @@ def find_nearest(
     query = np.zeros(block_keys.shape[1], np.float32)
     for row in range(len(queries)):
         query[: keys.shape[1]] = queries[row]
+        home = cell_of(queries[row], cut_dimensions, cut_values)
         for action in range(actions):
             if not wanted[row, action]:
                 continue
@@ -288,7 +290,12 @@ def find_nearest(
                 for slot in last:
                     bound = max(bound, squared_distance(keys, slot, queries[row]))
                 bound *= SLACK
-            left = _cells_within(bound * SLACK, action, query, boxes, chains, distances, away, near)
+            chain = chains[action * cells + home]
+            bound = _scan(
+                chain[FIRST], chain[FILLED], query, bound,
+                found_distances, found_slots, block_keys, members, distances,
+            )  # fmt: skip
+            left = _cells_within(bound * SLACK, action, home, query, boxes, chains, distances, away, near)
             while left > 0:
                 at = left - 1
                 if found_slots[-1] < 0:
