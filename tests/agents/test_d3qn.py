@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from memec import D3QN, UCB, Boltzmann, EpsilonGreedy, Mellowmax, MemecError, Thompson
+from memec import D3QN, UCB, MemecError, Thompson
 from memec.agents.d3qn import D3QNSettings
 from memec.agents.replay import TransitionBatch
-
-STRATEGIES = [EpsilonGreedy(anneal_start_steps=100, anneal_end_steps=500), Boltzmann(), Mellowmax()]
-each_strategy = pytest.mark.parametrize("explore", STRATEGIES, ids=lambda strategy: strategy.name)
+from tests.agents.common import BY_VALUE, assert_same, contents, each_strategy
 
 
 def agent_for(world: Any, explore: Any = None, seed: int = 0, **changes: Any) -> D3QN:
@@ -22,17 +20,7 @@ def agent_for(world: Any, explore: Any = None, seed: int = 0, **changes: Any) ->
     return D3QN(world, explore=explore, seed=seed, settings=D3QNSettings(), **(quick | changes))
 
 
-def contents(agent: D3QN) -> dict[str, np.ndarray]:
-    return {name: array.copy() for name, array in agent.arrays().items()}
-
-
-def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
-    assert left.keys() == right.keys()
-    for name, array in left.items():
-        np.testing.assert_array_equal(array, right[name], err_msg=name)
-
-
-@each_strategy
+@each_strategy(BY_VALUE)
 @pytest.mark.parametrize("world", ["memec/OpenRoom-v0", "memec/FourRoom-v0", "CartPole-v1", "Acrobot-v1"])
 def test_its_strategies_learn_in_every_small_world(world: str, explore: Any) -> None:
     agent = agent_for(world, explore).learn(700)
@@ -63,7 +51,7 @@ def test_evaluating_and_predicting_do_not_change_training() -> None:
     assert_same(contents(plain), contents(watched))
 
 
-@each_strategy
+@each_strategy(BY_VALUE)
 def test_a_loaded_agent_behaves_identically(explore: Any, tmp_path: Path) -> None:
     agent = agent_for("CartPole-v1", explore).learn(600)
     agent.save(tmp_path / "agent.safetensors")

@@ -10,48 +10,22 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tu
 
 from memec import (
     MFEC,
-    UCB,
-    Boltzmann,
     EpsilonGreedy,
-    Mellowmax,
     MellowmaxAuto,
     MemecError,
-    Thompson,
-    ThompsonCalibrated,
-    UCBCalibrated,
 )
 from memec.agents.returns import discounted_returns
 from memec.train import Episode, Evaluation, Event
+from tests.agents.common import BY_MEMORY, assert_same, contents, each_strategy
 
-STRATEGIES = [
-    EpsilonGreedy(anneal_start_steps=100, anneal_end_steps=500),
-    Boltzmann(),
-    Mellowmax(),
-    UCB(),
-    Thompson(),
-    MellowmaxAuto(),
-    UCBCalibrated(),
-    ThompsonCalibrated(),
-]
 WORLDS = ["memec/OpenRoom-v0", "CartPole-v1"]
-each_strategy = pytest.mark.parametrize("explore", STRATEGIES, ids=lambda strategy: strategy.name)
 
 
 def trained(world: str, explore: Any = None, steps: int = 1_000, seed: int = 0) -> MFEC:
     return MFEC(world, explore=explore, seed=seed).learn(steps)
 
 
-def contents(agent: MFEC) -> dict[str, np.ndarray]:
-    return {name: array.copy() for name, array in agent.arrays().items()}
-
-
-def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
-    assert left.keys() == right.keys()
-    for name, array in left.items():
-        np.testing.assert_array_equal(array, right[name], err_msg=name)
-
-
-@each_strategy
+@each_strategy(BY_MEMORY)
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_same_seed_gives_the_same_agent_and_another_seed_another(world: str, explore: Any) -> None:
     first, again, other = (trained(world, explore, seed=seed) for seed in (3, 3, 4))
@@ -59,7 +33,7 @@ def test_the_same_seed_gives_the_same_agent_and_another_seed_another(world: str,
     assert any(not np.array_equal(array, other.arrays()[name]) for name, array in contents(first).items())
 
 
-@each_strategy
+@each_strategy(BY_MEMORY)
 def test_evaluation_does_not_change_training(explore: Any) -> None:
     plain, often = MFEC("CartPole-v1", explore=explore), MFEC("CartPole-v1", explore=explore)
     plain.learn(1_200)
@@ -67,7 +41,7 @@ def test_evaluation_does_not_change_training(explore: Any) -> None:
     assert_same(contents(plain), contents(often))
 
 
-@each_strategy
+@each_strategy(BY_MEMORY)
 def test_looking_and_predicting_do_not_change_training(explore: Any) -> None:
     plain, watched = trained("CartPole-v1", explore, 600), trained("CartPole-v1", explore, 600)
     observation = np.array([0.01, 0.0, 0.02, 0.0], np.float32)
@@ -77,7 +51,7 @@ def test_looking_and_predicting_do_not_change_training(explore: Any) -> None:
     assert_same(contents(plain.learn(600)), contents(watched.learn(600)))
 
 
-@each_strategy
+@each_strategy(BY_MEMORY)
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_loaded_agent_behaves_identically(world: str, explore: Any, tmp_path: Path) -> None:
     agent = trained(world, explore)

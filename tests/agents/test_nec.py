@@ -10,31 +10,13 @@ from gymnasium.spaces import Box, Dict, Discrete
 
 from memec import (
     NEC,
-    UCB,
-    Boltzmann,
-    EpsilonGreedy,
-    Mellowmax,
-    MellowmaxAuto,
     MemecError,
-    Thompson,
-    ThompsonCalibrated,
-    UCBCalibrated,
 )
 from memec.agents.returns import n_step_returns
 from memec.envs.world import make
+from tests.agents.common import BY_MEMORY, assert_same, contents, each_strategy
 
-STRATEGIES = [
-    EpsilonGreedy(anneal_start_steps=100, anneal_end_steps=500),
-    Boltzmann(),
-    Mellowmax(),
-    UCB(),
-    Thompson(),
-    MellowmaxAuto(),
-    UCBCalibrated(),
-    ThompsonCalibrated(),
-]
 WORLDS = ["memec/OpenRoom-v0", "memec/FourRoom-v0", "CartPole-v1", "Acrobot-v1"]
-each_strategy = pytest.mark.parametrize("explore", STRATEGIES, ids=lambda strategy: strategy.name)
 ORIGIN = np.array([0.01, 0.0, 0.02, 0.0], np.float32)
 
 
@@ -44,17 +26,7 @@ def agent_for(world: Any, explore: Any = None, seed: int = 0, **changes: Any) ->
     return NEC(world, explore=explore, seed=seed, **(quick | changes))
 
 
-def contents(agent: NEC) -> dict[str, np.ndarray]:
-    return {name: array.copy() for name, array in agent.arrays().items()}
-
-
-def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
-    assert left.keys() == right.keys()
-    for name, array in left.items():
-        np.testing.assert_array_equal(array, right[name], err_msg=name)
-
-
-@each_strategy
+@each_strategy(BY_MEMORY)
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_strategy_learns_in_every_small_world(world: str, explore: Any) -> None:
     agent = agent_for(world, explore).learn(700)
@@ -82,7 +54,7 @@ def test_evaluating_looking_and_predicting_do_not_change_training() -> None:
     assert_same(contents(plain), contents(watched))
 
 
-@each_strategy
+@each_strategy(BY_MEMORY)
 def test_a_loaded_agent_behaves_identically(explore: Any, tmp_path: Path) -> None:
     agent = agent_for("CartPole-v1", explore).learn(600)
     agent.save(tmp_path / "agent.safetensors")

@@ -7,25 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memec import VPEC, Boltzmann, EpsilonGreedy, Mellowmax, MemecError
+from memec import VPEC, MemecError
 from memec.embed.scale import RunningScale
 from memec.explore.optimism import Bet, Optimism
 from memec.train import Evaluation
+from tests.agents.common import BY_VALUE, assert_same, contents, each_strategy
 
-STRATEGIES = [Optimism(), EpsilonGreedy(anneal_start_steps=100, anneal_end_steps=500), Boltzmann(), Mellowmax()]
-
-
-def contents(agent: VPEC) -> dict[str, np.ndarray]:
-    return {name: array.copy() for name, array in agent.arrays().items()}
+STRATEGIES = [Optimism(), *BY_VALUE]
 
 
-def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
-    assert left.keys() == right.keys()
-    for name, array in left.items():
-        np.testing.assert_array_equal(array, right[name], err_msg=name)
-
-
-@pytest.mark.parametrize("explore", STRATEGIES, ids=lambda strategy: strategy.name)
+@each_strategy(STRATEGIES)
 @pytest.mark.parametrize("world", ["memec/OpenRoom-v0", "CartPole-v1", "FrozenLake-v1"])
 def test_the_same_seed_gives_the_same_agent_and_another_seed_another(world: str, explore: Any) -> None:
     first, again, other = (VPEC(world, explore=explore, seed=seed).learn(500) for seed in (3, 3, 4))

@@ -1,0 +1,33 @@
+"""What the tests of all agents share: the strategies, and whether two agents hold the same."""
+
+import numpy as np
+import pytest
+
+from memec import (
+    UCB,
+    Boltzmann,
+    EpsilonGreedy,
+    Mellowmax,
+    MellowmaxAuto,
+    Thompson,
+    ThompsonCalibrated,
+    UCBCalibrated,
+)
+from memec.agents import Agent
+
+BY_VALUE = [EpsilonGreedy(anneal_start_steps=100, anneal_end_steps=500), Boltzmann(), Mellowmax()]
+BY_MEMORY = [*BY_VALUE, UCB(), Thompson(), MellowmaxAuto(), UCBCalibrated(), ThompsonCalibrated()]
+
+
+def each_strategy(strategies: list) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("explore", strategies, ids=lambda strategy: strategy.name)
+
+
+def contents(agent: Agent) -> dict[str, np.ndarray]:
+    return {name: array.copy() for name, array in agent.arrays().items()}
+
+
+def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
+    assert left.keys() == right.keys()
+    for name, array in left.items():
+        np.testing.assert_array_equal(array, right[name], err_msg=name)
