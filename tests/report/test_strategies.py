@@ -12,7 +12,7 @@ from memec.report.tables import NOTHING
 OMEGAS = (5.0, 7.0, 7.5, 9.0, 12.0)
 
 
-def runs(heights: dict[str, float], seeds: int = 2, omegas: tuple[float, ...] = OMEGAS) -> list[Run]:
+def runs(heights: dict[str, float], seeds: int = 10, omegas: tuple[float, ...] = OMEGAS) -> list[Run]:
     """Flat curves at these heights of each environment's range; mellowmax has the same with every omega."""
     found = []
     for environment, (lowest, highest) in RANGES.items():
@@ -48,9 +48,14 @@ def test_nothing_is_judged_before_all_omegas_were_run() -> None:
     assert {row[-1] for row in verdicts([]).values()} == {"not yet run"}
 
 
-def test_a_strategy_with_fewer_seeds_is_left_out() -> None:
-    mixed = runs({"epsilon-greedy": 0.5}) + runs({"ucb-calibrated": 0.9}, seeds=1)
-    assert [row[0] for row in strategies_tables(mixed)[0].rows] == ["epsilon-greedy"]
+def test_strategies_are_compared_by_the_seeds_they_share_and_judged_with_ten() -> None:
+    late = runs({"epsilon-greedy": 0.1}, seeds=4)
+    early = [run for run in runs({"epsilon-greedy": 0.5}) if run.seed >= 4]
+    mixed = late + early + runs({"ucb-calibrated": 0.2}, seeds=4)
+    areas = {row[0]: row[1:] for row in strategies_tables(mixed)[0].rows}
+    assert areas["epsilon-greedy"][0] == "0.1 ± 0" and areas["seeds"][0] == "4"
+    found = verdicts(mixed)["ucb-calibrated"]
+    assert found[0] == "2.00" and found[-1] == "4 of 10 seeds run"
 
 
 def test_calibration_is_judged_by_what_90_percent_intervals_cover(tmp_path: Path) -> None:

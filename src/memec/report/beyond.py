@@ -93,7 +93,7 @@ def beyond_page(runs: Sequence[Run], calibration: Table | None = None) -> str:
         "MFEC with its tuned settings (scaled keys, mean kernel, careful truncation, 10,000 entries per action) and "
         "each strategy: the area under the learning curve of greedy scores, mapped to 0 at the worst and 1 at the best "
         "score (CartPole 0 to 500, Acrobot -500 to -70, rooms 0 to 1), mean ± std over seeds; 50,000 steps, in rooms "
-        "20,000. A strategy with fewer seeds than others is left out.",
+        "20,000. Only seeds that all strategies were run with count.",
         *(table.markdown() for table in strategies_tables(runs)),
         *([] if calibration is None or not calibration.rows else [CALIBRATION, calibration.markdown()]),
         "## Beside Stable-Baselines3",

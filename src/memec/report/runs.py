@@ -2,8 +2,8 @@
 
 import csv
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,10 +85,13 @@ class Curve:
     def until(self, step: int) -> "Curve":
         """Return the curve up to a step."""
         columns = self.steps <= step
-        return Curve(
-            self.environment, self.agent, self.strategy, self.label, min(self.budget, step), self.seeds,
-            self.steps[columns], self.scores[:, columns],
-        )  # fmt: skip
+        budget = min(self.budget, step)
+        return replace(self, budget=budget, steps=self.steps[columns], scores=self.scores[:, columns])
+
+    def of(self, seeds: Collection[int]) -> "Curve":
+        """Return the curve of some of its seeds."""
+        rows = [row for row, seed in enumerate(self.seeds) if seed in seeds]
+        return replace(self, seeds=tuple(self.seeds[row] for row in rows), scores=self.scores[rows])
 
 
 def find_runs(folder: Path, *, unfinished: bool = False) -> Found:
