@@ -151,3 +151,16 @@ def test_only_the_latest_errors_count() -> None:
 def test_before_anything_is_known_every_action_is_tried(explore: UCBCalibrated | ThompsonCalibrated) -> None:
     belief = explore.insight().believe(np.zeros(3), distances(np.inf, np.inf, np.inf), np.zeros(3, np.bool_))
     np.testing.assert_allclose(explore.probabilities(belief, 0), 1.0 / 3.0)
+
+
+def test_errors_that_come_with_novelty_alone_leave_no_noise_rather_than_less_than_none() -> None:
+    """The line through the squared errors then begins at zero, but for rounding."""
+    for seed in range(50):
+        rng, calibration = np.random.default_rng(seed), Calibration()
+        for squared in rng.exponential(size=200):
+            calibration.notice(Belief(np.zeros(1), np.zeros(1), distances=np.array([squared])), 0)
+        errors = rng.exponential(size=200) * np.array([distance**2 for _, distance in calibration._waiting])
+        calibration.settle(errors)
+        found = calibration.diagnostics()
+        assert all(isinstance(value, float) and np.isfinite(value) for value in found.values())
+        assert found["value_noise"] < 1e-6 * found["value_signal"]

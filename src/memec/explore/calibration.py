@@ -112,7 +112,7 @@ class Calibration:
         variance = float(((novelty - mean_novelty) ** 2).mean())
         slope = float(((novelty - mean_novelty) * squares).mean()) / variance if variance > 0.0 else 0.0
         self._signal = min(max(slope, 0.0), mean_square / mean_novelty if mean_novelty > 0.0 else 0.0)
-        self._noise = mean_square - self._signal * mean_novelty
+        self._noise = max(mean_square - self._signal * mean_novelty, 0.0)  # rounding may take it below
         std = self._std_of_returns(distances)
         there = std > 0.0
         self._widths = np.quantile(errors[there] / std[there], COVERED) if there.any() else np.zeros(len(COVERED))
