@@ -49,9 +49,9 @@ def test_nothing_is_judged_before_all_omegas_were_run() -> None:
 
 
 def test_strategies_are_compared_by_the_seeds_they_share_and_judged_with_ten() -> None:
-    late = runs({"epsilon-greedy": 0.1}, seeds=4)
-    early = [run for run in runs({"epsilon-greedy": 0.5}) if run.seed >= 4]
-    mixed = late + early + runs({"ucb-calibrated": 0.2}, seeds=4)
+    shared = runs({"epsilon-greedy": 0.1}, seeds=4)
+    others = [run for run in runs({"epsilon-greedy": 0.5}) if run.seed >= 4]
+    mixed = shared + others + runs({"ucb-calibrated": 0.2}, seeds=4)
     areas = {row[0]: row[1:] for row in strategies_tables(mixed)[0].rows}
     assert areas["epsilon-greedy"][0] == "0.1 ± 0" and areas["seeds"][0] == "4"
     found = verdicts(mixed)["ucb-calibrated"]
