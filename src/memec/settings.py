@@ -28,7 +28,10 @@ class Settings(BaseModel):
             raise _explained(cls, error) from None
 
     def changed(self, changes: dict[str, Any]) -> Self:
-        """Return these settings with some changed; nested ones may be given in part. None means as it was."""
+        """Return these settings with some changed; None means as it was.
+
+        Nested ones may be given in part, and a strategy by its name alone.
+        """
         content = self.model_dump(mode="json")
         _merge(content, changes)
         return type(self).read(content)
@@ -50,6 +53,8 @@ def _merge(content: dict[str, Any], changes: dict[str, Any]) -> None:
         known = content.get(name)
         if plain is None:
             continue
+        if isinstance(plain, str) and isinstance(known, dict) and "name" in known:
+            plain = {"name": plain}
         # a part that is told apart by its name (a strategy) is changed in place only while the name stays
         if (
             isinstance(known, dict)

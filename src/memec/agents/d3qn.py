@@ -98,7 +98,7 @@ class D3QN(NeuralAgent):
         self,
         env: Env,
         *,
-        explore: AnyStrategy | None = None,
+        explore: AnyStrategy | str | None = None,
         optimiser: OptimiserSettings | dict[str, Any] | None = None,
         seed: int = 0,
         settings: D3QNSettings | None = None,

@@ -76,7 +76,7 @@ class MFEC(Agent):
         self,
         env: Env,
         *,
-        explore: AnyStrategy | None = None,
+        explore: AnyStrategy | str | None = None,
         memory: MemorySettings | dict[str, Any] | None = None,
         embed: EmbedSettings | dict[str, Any] | None = None,
         discount: float | None = None,

@@ -86,7 +86,7 @@ class NEC(NeuralAgent):
         self,
         env: Env,
         *,
-        explore: AnyStrategy | None = None,
+        explore: AnyStrategy | str | None = None,
         memory: MemorySettings | dict[str, Any] | None = None,
         optimiser: OptimiserSettings | dict[str, Any] | None = None,
         seed: int = 0,

@@ -12,7 +12,10 @@ Truncation = Literal["terminal", "bootstrap", "discard", "careful"]
 
 `terminal` believes it, as the paper does. `bootstrap` adds what the state at the cut is worth by the agent's values.
 `discard` leaves out the moments whose returns the cut made uncertain. `careful` does so where steps cost something, so
-that the cut hid costs and flatters; elsewhere it hid gains at most, and the return is completed as by `bootstrap`.
+that the cut hid costs and flatters; where they paid, it hid gains, and the return is completed as by `bootstrap`. An
+episode that neither paid nor cost anything is believed: what it hoped for at its end would be noted for every step that
+led there, and a memory that keeps the largest return never hears that it was in vain (one OpenRoom run in twenty went
+in circles for good).
 """
 TIME_CONSTANTS = 2
 """A return is uncertain if the cut came within so many time constants 1 / (1 - discount): 200 steps at .99.
@@ -25,7 +28,10 @@ def after_a_cut(truncation: Truncation, rewards: Sequence[float]) -> Truncation:
     """Return what to do with an episode of these rewards that was cut off: any of the rules but `careful`."""
     if truncation != "careful":
         return truncation
-    return "discard" if sum(rewards) < 0.0 else "bootstrap"
+    total = sum(rewards)
+    if total == 0.0:
+        return "terminal"
+    return "discard" if total < 0.0 else "bootstrap"
 
 
 def uncertain_steps(discount: float, length: int) -> int:

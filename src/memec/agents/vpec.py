@@ -54,7 +54,7 @@ class VPEC(Agent):
         self,
         env: Env,
         *,
-        explore: AnyStrategy | None = None,
+        explore: AnyStrategy | str | None = None,
         memory: GraphSettings | dict[str, Any] | None = None,
         discount: float | None = None,
         seed: int = 0,

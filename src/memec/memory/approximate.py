@@ -22,8 +22,9 @@ from memec.memory.saved import check_search
 
 SMALL = 8_192
 CANDIDATES_PER_NEIGHBOUR = 3
-# So many of the entries put last are always looked at, which costs little, for they stay in the cache. Keys of a
-# network that learns go where none were: soon most neighbours are among the newest, and no cluster is near them.
+# Where a network that learns makes the keys, so many of the entries put last are always looked at: its keys go where
+# none were, and soon most neighbours are among the newest, and no cluster is near them. For keys that stay it would
+# cost a quarter of a search and find nothing more.
 NEWEST = 128
 PUTS_AT_ONCE = 1_024
 # Entries filed in a successor with each write: it takes over after a quarter of the writes the present one took.
@@ -43,13 +44,16 @@ FEWEST_ASKED = 16
 # Not tuned: larger follows a change of play sooner, smaller wanders less by chance.
 GAIN_OF_A_LOOK, GAIN_OF_A_CHECK = 1.0, 2.0
 # The recall is aimed above the target by this part of what is missing to 1, for it wanders about where it is aimed.
-AIM_ABOVE = 0.5
+AIM_ABOVE = 0.2
 
 NONE = np.empty(0, np.intp)
 
 
 class Approximate:
-    """Nearly the k nearest entries of every action, found at a small part of the cost; their distances are exact."""
+    """Nearly the k nearest entries of every action, found at a small part of the cost; their distances are exact.
+
+    `moving` keys come from a network that learns, so that new ones lie where older ones do not.
+    """
 
     def __init__(
         self,
@@ -59,6 +63,7 @@ class Approximate:
         *,
         seed: int = 0,
         target_recall: float = 0.99,
+        moving: bool = False,
     ) -> None:
         self._keys = keys
         self._actions = actions
@@ -69,7 +74,7 @@ class Approximate:
         self._rows = np.zeros(actions, np.int64)
         self._sizes = np.zeros(actions, np.int64)
         self._last_candidates = np.full((actions, CANDIDATES_PER_NEIGHBOUR * neighbours), -1, np.int64)
-        self._newest = np.full((actions, NEWEST), -1, np.int64)
+        self._newest = np.full((actions, NEWEST if moving else 0), -1, np.int64)
         self._puts = np.zeros(actions, np.int64)
         self._likely = self._last_candidates, self._newest
         self._neighbours = neighbours
@@ -142,7 +147,8 @@ class Approximate:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from where `arrays` was taken; the keys are already in place."""
-        check_search(arrays, self._last_candidates.shape, NEWEST, self._asked.shape, len(_COUNTS), len(self._keys))
+        shapes = self._last_candidates.shape, self._newest.shape, self._asked.shape
+        check_search(arrays, *shapes, len(_COUNTS), len(self._keys))
         self._present[:] = False
         self._rows[:] = self._sizes[:] = 0
         note(np.flatnonzero(arrays["present"]), self._present, self._rows, self._sizes)
@@ -169,7 +175,8 @@ class Approximate:
 
     def _put(self, slots: NDArray[np.int64]) -> None:
         note(slots, self._present, self._rows, self._sizes)
-        note_newest(slots, self._newest, self._puts, len(self._keys) // self._actions)
+        if self._newest.size:
+            note_newest(slots, self._newest, self._puts, len(self._keys) // self._actions)
         self._puts_since_fit += len(slots)
         if self._index is not None:
             self._index.file(slots)

@@ -380,8 +380,14 @@ class Memory:
         if self._is_approximate:
             from memec.memory.approximate import Approximate
 
-            target = self.settings.target_recall
-            return Approximate(self.keys, self.actions, self.settings.neighbours, seed=self._seed, target_recall=target)
+            return Approximate(
+                self.keys,
+                self.actions,
+                self.settings.neighbours,
+                seed=self._seed,
+                target_recall=self.settings.target_recall,
+                moving=self._replace_known_keys,
+            )
         from memec.memory.following import Following
 
         kind = Following if self._replace_known_keys else Exact

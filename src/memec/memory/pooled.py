@@ -175,6 +175,12 @@ def _holds(candidates: NDArray[np.int64], slot: int) -> bool:
     return known
 
 
+@njit(inline="always", **COMPILE)
+def _begin(place: np.int32, plane: int, planes: int) -> np.int64:
+    """Return where in the flat codes a plane of the entry at this place begins."""
+    return ((np.int64(place) // LANES * planes + plane) * LANES + np.int64(place) % LANES) * PLANE
+
+
 @njit(**COMPILE)
 def _scan(
     blocks: NDArray[np.int32],
@@ -263,10 +269,14 @@ def nearest(
             for likely in (last_candidates[action], newest[action]):
                 for slot in likely:
                     if slot >= 0:
-                        place = places[slot, PLACE]
-                        distance = np.int32(0)
-                        for plane in range(planes):
-                            begin = ((np.int64(place // LANES) * planes + plane) * LANES + place % LANES) * PLANE
+                        prefetch(codes, _begin(places[slot, PLACE], 0, planes))
+                for slot in likely:
+                    if slot >= 0:
+                        distance = plane_distance(codes, _begin(places[slot, PLACE], 0, planes), code, 0)
+                        if distance >= candidate_distances[-1]:
+                            continue
+                        for plane in range(1, planes):
+                            begin = _begin(places[slot, PLACE], plane, planes)
                             distance += plane_distance(codes, begin, code, plane * PLANE)
                         if distance < candidate_distances[-1] and not _holds(candidates, slot):
                             insert(candidate_distances, candidates, distance, slot)

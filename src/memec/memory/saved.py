@@ -49,14 +49,19 @@ def check_memory(arrays: Arrays, actions: int, capacity: int, tables: Mapping[st
 
 
 def check_search(
-    arrays: Arrays, candidates: tuple[int, int], newest: int, asked: tuple[int, ...], counts: int, slots: int
+    arrays: Arrays,
+    candidates: tuple[int, ...],
+    newest: tuple[int, ...],
+    asked: tuple[int, ...],
+    counts: int,
+    slots: int,
 ) -> None:
     """Raise an error unless these arrays are those of an approximate search; its indexes are checked on their own."""
     check_arrays(
         arrays,
         {
             "last_candidates": (np.int64, candidates),
-            "newest": (np.int64, (candidates[0], newest)),
+            "newest": (np.int64, newest),
             "puts": (np.int64, (candidates[0],)),
             "asked": (np.float32, asked),
             "counts": (np.int64, (counts,)),
