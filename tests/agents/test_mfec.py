@@ -139,6 +139,7 @@ def test_predict_takes_one_observation_or_a_batch_and_hands_the_state_back() -> 
     assert action in (0, 1) and state is None
     actions, _ = agent.predict(np.zeros((5, 4), np.float32))
     assert actions.shape == (5,)
+    assert agent.predict(np.empty((0, 4), np.float32))[0].shape == (0,)
 
 
 @pytest.mark.parametrize("wrong", [np.zeros(3), np.zeros((2, 3)), np.zeros((2, 2, 4)), "text", None])

@@ -217,6 +217,8 @@ class Agent(ABC):
         fit = self.world.observation
         single = not fit.is_batch(observation)
         observations = fit(observation)[None] if single else fit.batch(observation)
+        if not len(observations):
+            return np.empty(0, np.int64), state
         if state_id is None:
             ids = self.world.state_ids(observations)
         else:

@@ -28,10 +28,9 @@ def after_a_cut(truncation: Truncation, rewards: Sequence[float]) -> Truncation:
     """Return what to do with an episode of these rewards that was cut off: any of the rules but `careful`."""
     if truncation != "careful":
         return truncation
-    total = sum(rewards)
-    if total == 0.0:
+    if not any(rewards):
         return "terminal"
-    return "discard" if total < 0.0 else "bootstrap"
+    return "discard" if sum(rewards) < 0.0 else "bootstrap"
 
 
 def uncertain_steps(discount: float, length: int) -> int:
