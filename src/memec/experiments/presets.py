@@ -58,8 +58,8 @@ PAPER_STRATEGIES: dict[tuple[str, str, str], dict[str, Any]] = {
 BEYOND_THE_PAPER = ("vpec",)
 """Agents that the paper does not have, with one set of settings for all environments."""
 
-TUNED_FOR_ALL = ("mfec", "d3qn")
-"""Agents whose tuned preset is one set of settings for every environment that does not show pictures."""
+TUNED_FOR_ALL = {"mfec": ("vector", "discrete", "frames"), "d3qn": ("vector", "discrete")}
+"""Agents whose tuned preset is one set of settings for every environment with these kinds of observation."""
 
 PAPER_STEPS = {("nec", "frames"): 3_500_000}
 """Budgets that an agent has for itself."""
@@ -101,11 +101,8 @@ def settings_for(
         raise MemecError(f"The paper has no {agent}: use --preset tuned.")
     domain = PAPER.get(environment)
     content: dict[str, Any] = {"environment": {"id": environment}}
-    if (
-        domain is None
-        or agent in BEYOND_THE_PAPER
-        or (preset == "tuned" and kind != "frames" and agent in TUNED_FOR_ALL)
-    ):
+    for_all = preset == "tuned" and kind in TUNED_FOR_ALL.get(agent, ())
+    if domain is None or agent in BEYOND_THE_PAPER or for_all:
         general = AGENTS[agent].general_settings(kind).model_dump(mode="json")
         if explore not in (None, general["explore"]["name"]):
             general["explore"] = {"name": explore} | _paper_strategy(agent, domain, kind, explore)

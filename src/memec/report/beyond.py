@@ -26,7 +26,8 @@ COMMANDS = (
 
 CALIBRATION = (
     "How well the calibrated strategies know what they do not know, over about the last 20,000 decisions of a run: the "
-    "share of returns inside their intervals, and the rank correlation of deviation and error, mean over seeds."
+    "share of returns inside their intervals, and the rank correlation of deviation and error, mean over seeds. In "
+    "rooms nearly every return is known exactly: its interval has no width, and there is nothing to leave out."
 )
 
 
