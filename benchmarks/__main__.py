@@ -3,6 +3,7 @@
 import importlib
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import Row, progress
+from memec.experiments.pace import in_words
 
 PARTS = ("start", "steps", "protocol", "turnover", "checkpoints", "neural", "search", "beyond")
 
@@ -19,7 +21,9 @@ def main() -> None:
     rows: list[Row] = []
     for part in wanted:
         progress(f"--- {part}")
+        start = time.monotonic()
         rows += importlib.import_module(f"benchmarks.{part}").rows()
+        progress(f"--- {part} took {in_words(time.monotonic() - start)}")
     table = Table("what", "measured", "target", "met", "note")
     for row in rows:
         table.add_row(row.name, f"{row.value:.4g}", row.target, "yes" if row.met else "NO", row.note)

@@ -44,7 +44,7 @@ FEWEST_ASKED = 16
 # Not tuned: larger follows a change of play sooner, smaller wanders less by chance.
 GAIN_OF_A_LOOK, GAIN_OF_A_CHECK = 1.0, 2.0
 # The recall is aimed above the target by this part of what is missing to 1, for it wanders about where it is aimed.
-AIM_ABOVE = 0.2
+AIM_ABOVE = 0.4
 
 NONE = np.empty(0, np.intp)
 
