@@ -42,7 +42,7 @@ LOOK_EVERY, MORE_EFFORT = 24, 8
 # An index is judged by at least so many queries; one that was not good enough is judged again after as many looks.
 FEWEST_ASKED = 16
 # Not tuned: larger follows a change of play sooner, smaller wanders less by chance.
-GAIN_OF_A_LOOK, GAIN_OF_A_CHECK = 1.0, 2.0
+GAIN_OF_A_LOOK, GAIN_OF_A_CHECK = 2.0, 4.0
 # The recall is aimed above the target by this part of what is missing to 1, for it wanders about where it is aimed.
 AIM_ABOVE = 0.4
 
