@@ -4,16 +4,16 @@ import statistics
 import time
 
 from benchmarks.measure import Row, at_least, progress, seconds
-from benchmarks.recordings import recorded_keys
-from benchmarks.steps import emulator_alone, fill, paper_agent
+from benchmarks.steps import emulator_alone, paper_agent
 
 STEPS, CAPACITY, CHUNK = 300_000, 20_000, 3_000
 
 
 def rows() -> list[Row]:
     agent = paper_agent("ALE/Pong-v5", memory={"capacity": CAPACITY})
-    fill(agent.memory, recorded_keys("ALE/Pong-v5"))
-    agent.learn(CHUNK)
+    while agent.memory.fill < 1.0 and agent.steps < 12 * CAPACITY * agent.world.actions:
+        progress(f"turnover: filling, {agent.memory.fill:.0%}")
+        agent.learn(20_000)
     emulator = emulator_alone("pong", CHUNK)
 
     def speed() -> float:
