@@ -221,8 +221,8 @@ def test_bad_settings_get_one_clear_sentence(options: dict[str, Any], sentence: 
 
 def test_a_strategy_can_be_given_by_its_name() -> None:
     assert MFEC("CartPole-v1", explore="epsilon-greedy").settings.explore == EpsilonGreedy()
-    kept = MFEC("CartPole-v1", settings=MFEC("CartPole-v1", explore=MellowmaxAuto(rho=0.2)).settings)
-    assert MFEC("CartPole-v1", settings=kept.settings, explore="mellowmax-auto").explore == MellowmaxAuto(rho=0.2)
+    settings = MFEC("CartPole-v1", explore=MellowmaxAuto(rho=0.2)).settings
+    assert MFEC("CartPole-v1", settings=settings, explore="mellowmax-auto").explore == MellowmaxAuto(rho=0.2)
 
 
 class Broken(Own):
