@@ -16,6 +16,8 @@ from memec import MFEC
 from memec.experiments.presets import PAPER, settings_for
 from memec.memory import Memory
 
+cv2.setNumThreads(1)
+
 SMALL = {"memec/OpenRoom-v0": 10.0, "memec/FourRoom-v0": 10.0, "CartPole-v1": 3.0, "Acrobot-v1": 2.0}
 ATARI = {"ALE/Pong-v5": ("pong", 1.5), "ALE/Qbert-v5": ("qbert", 1.5), "ALE/MsPacman-v5": ("ms_pacman", 1.8)}
 ROOM_STEP_MICROSECONDS = 5.0

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import ale_py
-import cv2
 import gymnasium
 import numpy as np
 from ale_py import roms
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
+from memec.envs.screen import SmallScreen
 from memec.errors import MemecError, unknown_name
 
 FRAMES_PER_STEP = 4
@@ -23,7 +23,6 @@ FRAME_LIMIT = 108_000
 MOST_NO_OPS = 30
 NO_OP = 0
 
-cv2.setNumThreads(1)
 ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
 
 
@@ -74,12 +73,12 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self._emulator.loadROM(rom_path(id))
         self._emulator.reset_game()
         self._emulator.act(NO_OP)
-        self._first_state = self._emulator.cloneState(include_rng=True)
-        self._first_screen: NDArray[np.uint8] = self._emulator.getScreenGrayscale()
-        self._actions = [action.value for action in self._emulator.getMinimalActionSet()]
-        self._earlier_screen = np.empty_like(self._first_screen)
-        self._screen = np.empty_like(self._first_screen)
+        self._screen = SmallScreen(self._emulator, FRAME_SIZE)
         self._stack = np.zeros((STACKED_FRAMES, FRAME_SIZE, FRAME_SIZE), dtype=np.uint8)
+        self._first_state = self._emulator.cloneState(include_rng=True)
+        self._first_frame = np.empty((FRAME_SIZE, FRAME_SIZE), np.uint8)
+        self._screen.shrink(self._first_frame)
+        self._actions = [action.value for action in self._emulator.getMinimalActionSet()]
         self._lives = 0
         self._life_lost = False
         self._previous_action = NO_OP
@@ -93,15 +92,14 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
         """Begin a new game, or after a lost life continue the one being played."""
         super().reset(seed=seed)
         new_game = seed is not None or bool(options and options.get("new_game")) or not self._life_lost
+        self._stack[:] = 0
         if not new_game:
             self._act(NO_OP)
-            self._emulator.getScreenGrayscale(self._screen)
+            self._show_one_screen()
         if new_game or self._emulator.game_over():
             self._begin_game()
         self._life_lost = False
         self._lives = self._emulator.lives()
-        self._stack[:] = 0
-        self._push_screen()
         return self._stack.copy(), self._info(game_over=False)
 
     def step(self, action: int | np.integer[Any]) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
@@ -116,12 +114,12 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
             reward += self._act(button)
         if not emulator.game_over():
             reward += self._act(button)
-        emulator.getScreenGrayscale(self._earlier_screen)
+        self._screen.take(0)
         if not emulator.game_over():
             reward += self._act(button)
-        emulator.getScreenGrayscale(self._screen)
-        np.maximum(self._earlier_screen, self._screen, out=self._screen)
-        self._push_screen()
+        self._screen.take(1)
+        self._stack[:-1] = self._stack[1:]
+        self._screen.shrink(self._stack[-1])
 
         game_over = emulator.game_over()
         truncated = not game_over and emulator.getEpisodeFrameNumber() >= self.frame_limit
@@ -170,14 +168,14 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
     def _begin_game(self) -> None:
         # Not the emulator's own reset: in some games (Assault, Beam Rider, Berzerk) the last game shines through it.
         self._set_back(self._first_state)
-        self._screen[:] = self._first_screen
+        self._stack[-1] = self._first_frame
         self._previous_action = NO_OP
         # The first state already has one no-op behind it.
         further_no_ops = int(self.np_random.integers(self.most_no_ops))
         for _ in range(further_no_ops):
             self._emulator.act(NO_OP)
         if further_no_ops:
-            self._emulator.getScreenGrayscale(self._screen)
+            self._show_one_screen()
 
     def _set_back(self, state: ale_py.ALEState) -> None:
         """Set the emulator, but not its screen, to a state taken after at least one frame."""
@@ -193,9 +191,10 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
         reward: int = self._emulator.act(button)
         return reward
 
-    def _push_screen(self) -> None:
-        self._stack[:-1] = self._stack[1:]
-        cv2.resize(self._screen, (FRAME_SIZE, FRAME_SIZE), dst=self._stack[-1], interpolation=cv2.INTER_AREA)
+    def _show_one_screen(self) -> None:
+        for which in (0, 1):
+            self._screen.take(which)
+        self._screen.shrink(self._stack[-1])
 
     def _info(self, *, game_over: bool) -> dict[str, Any]:
         return {"lives": self._lives, "frame": self._emulator.getEpisodeFrameNumber(), "game_over": game_over}
