@@ -71,12 +71,16 @@ def emulator_alone(rom: str, steps: int) -> Callable[[], None]:
 
 
 def fill(memory: Memory, keys: NDArray[np.float32]) -> None:
-    """Fill every action's table with these keys, whatever the action was; repeated ones get a little noise."""
+    """Write all these keys into every action's table, whatever the action was; repeated ones get a little noise.
+
+    Where there are more than a table holds, the rest replaces what was written first, as in a run that goes on.
+    """
     random = np.random.default_rng(0)
     spread = keys[:: max(1, len(keys) // 1_000)].std(axis=0).mean()
-    for action in range(memory.actions):
-        for start in range(0, memory.settings.capacity, 10_000):
-            count = min(10_000, memory.settings.capacity - start)
+    writes = max(memory.settings.capacity, len(keys))
+    for start in range(0, writes, 10_000):
+        for action in range(memory.actions):
+            count = min(10_000, writes - start)
             chosen = keys[(start + np.arange(count)) % len(keys)]
             if start >= len(keys):
                 chosen = chosen + random.normal(scale=0.01 * spread, size=chosen.shape).astype(np.float32)

@@ -39,12 +39,15 @@ SAME_DISTANCE = np.float32(1 + 1e-5)
 CHECKED_NUMBERS_PER_QUERY = 51_200
 CHECKS_REMEMBERED = 64
 LOOK_EVERY, MORE_EFFORT = 24, 8
+# A new index is looked at more often, so that it soon costs what it should.
+FIRST_LOOKS, LOOK_FIRST_EVERY = 128, 6
 # An index is judged by at least so many queries; one that was not good enough is judged again after as many looks.
 FEWEST_ASKED = 16
-# Not tuned: larger follows a change of play sooner, smaller wanders less by chance.
-GAIN_OF_A_LOOK, GAIN_OF_A_CHECK = 2.0, 4.0
-# The recall is aimed above the target by this part of what is missing to 1, for it wanders about where it is aimed.
-AIM_ABOVE = 0.4
+# The effort follows from what the last so many looks would have needed, once there are a few. Looks of a change of play
+# that needs more are felt at once, of one that needs less when those before it are forgotten.
+LOOKS_REMEMBERED, FEWEST_LOOKS = 512, 32
+# What is missed in a sample is held so many standard errors below what may be missed in all.
+STANDARD_ERRORS = 1.5
 
 NONE = np.empty(0, np.intp)
 
@@ -69,7 +72,6 @@ class Approximate:
         self._actions = actions
         self._seed = seed
         self._target = target_recall
-        self._aim = target_recall + AIM_ABOVE * (1 - target_recall)
         self._present = np.zeros(len(keys), np.bool_)
         self._rows = np.zeros(actions, np.int64)
         self._sizes = np.zeros(actions, np.int64)
@@ -88,6 +90,10 @@ class Approximate:
         self._effort = FIRST_EFFORT
         self._checks = 0
         self._looks = 0
+        self._needed = np.zeros(
+            (LOOKS_REMEMBERED, neighbours), np.float32
+        )  # a ring: the effort to find each true neighbour
+        self._needs = 0
         self._queries_since_look = 0
         self._queries_since_check = 0
         self._asked = np.zeros((CHECKS_REMEMBERED, keys.shape[1]), np.float32)  # a ring of queries to calibrate by
@@ -117,8 +123,9 @@ class Approximate:
         if remember:
             self._queries_since_look += len(queries)
             self._queries_since_check += len(queries)
-            if self._queries_since_look >= LOOK_EVERY and wanted[-1].any():
-                self._look(queries[-1:], wanted[-1], squared_distances[-1])
+            every = LOOK_EVERY if self._needs >= FIRST_LOOKS else LOOK_FIRST_EVERY
+            if self._queries_since_look >= every and wanted[-1].any():
+                self._look(queries[-1:], wanted[-1], squared_distances[-1], slots[-1])
 
     def rebuild(self) -> None:
         """Take in that all keys changed in place: fit and fill a new index at once."""
@@ -137,6 +144,7 @@ class Approximate:
             "newest": self._newest.copy(),
             "puts": self._puts.copy(),
             "asked": self._asked.copy(),
+            "needed": self._needed.copy(),
             "counts": np.array([getattr(self, name) for name in _COUNTS], np.int64),
             "measures": np.array([self._effort, self.recall_estimate]),
         }
@@ -147,14 +155,14 @@ class Approximate:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from where `arrays` was taken; the keys are already in place."""
-        shapes = self._last_candidates.shape, self._newest.shape, self._asked.shape
+        shapes = self._last_candidates.shape, self._newest.shape, self._asked.shape, self._needed.shape
         check_search(arrays, *shapes, len(_COUNTS), len(self._keys))
         self._present[:] = False
         self._rows[:] = self._sizes[:] = 0
         note(np.flatnonzero(arrays["present"]), self._present, self._rows, self._sizes)
         self._last_candidates[:] = arrays["last_candidates"]
         self._newest[:], self._puts[:] = arrays["newest"], arrays["puts"]
-        self._asked[:] = arrays["asked"]
+        self._asked[:], self._needed[:] = arrays["asked"], arrays["needed"]
         for name, count in zip(_COUNTS, arrays["counts"], strict=True):
             setattr(self, name, int(count))
         self._effort, self.recall_estimate = map(float, arrays["measures"])
@@ -230,7 +238,8 @@ class Approximate:
         nobody = np.full_like(self._last_candidates, -1)
         effort = LEAST_EFFORT / EFFORT_STEP
         recall = 0.0
-        while recall < self._aim and effort < 1:
+        aim = 1 - self._to_be_missed(count * self._neighbours) / (count * self._neighbours)
+        while recall < aim and effort < 1:
             effort = min(1.0, effort * EFFORT_STEP)
             index.nearest(queries, wanted, found, slots, False, effort, nobody, self._newest, self._sizes)
             recall = float(np.mean([_recall(found[wanted][row], best[wanted][row]) for row in range(count)]))
@@ -238,10 +247,15 @@ class Approximate:
         self._trusted = recall >= self._target
         self.recall_estimate = recall if self._trusted else 1.0
         self._checks = count // 2
+        self._needs = 0
         self._last_candidates[:] = -1
 
     def _look(
-        self, query: NDArray[np.float32], wanted: NDArray[np.bool_], squared_distances: NDArray[np.float32]
+        self,
+        query: NDArray[np.float32],
+        wanted: NDArray[np.bool_],
+        squared_distances: NDArray[np.float32],
+        found: NDArray[np.int64],
     ) -> None:
         """Compare the answer for one action with a better one, and look at more or less of the table from now on.
 
@@ -270,16 +284,36 @@ class Approximate:
         else:
             effort = min(1.0, MORE_EFFORT * self._effort)
             self._index.nearest(query, only, better, slots, False, effort, *self._likely, self._sizes)
-        recall = _recall(squared_distances[action], better[0, action])
-        gain = GAIN_OF_A_CHECK if check else GAIN_OF_A_LOOK
-        self._effort *= float(np.exp(gain * (self._aim - recall)))
-        self._effort = min(1.0, max(LEAST_EFFORT, self._effort))
+        was_found = np.isin(slots[0, action], found[action])
+        was_found |= better[0, action] * SAME_DISTANCE >= squared_distances[action, -1]
+        needed = self._index.needed_effort(query[0], action, slots[0, action], int(self._sizes[action]))
+        needed[was_found & (needed > self._effort)] = 0.0  # it was among the likely candidates
+        needed[~was_found & (needed <= self._effort)] = 1.0  # it was looked at and dismissed by its code
+        self._learn_effort(needed)
         if check:
             self._checks += 1
+            recall = _recall(squared_distances[action], better[0, action])
             self.recall_estimate += (recall - self.recall_estimate) / min(self._checks, CHECKS_REMEMBERED)
             if self._effort == 1.0 and self.recall_estimate < self._target:
                 self._trusted = False
                 self.recall_estimate = 1.0
+
+    def _learn_effort(self, needed: NDArray[np.float64]) -> None:
+        """Take the least effort with which the last looks would have missed no more than may be missed.
+
+        `needed` is what would have found each neighbour in the latest of them.
+        """
+        self._needed[self._needs % LOOKS_REMEMBERED] = needed
+        self._needs += 1
+        if self._needs >= FEWEST_LOOKS:
+            known = self._needed[: min(self._needs, LOOKS_REMEMBERED)].ravel()
+            place = len(known) - 1 - self._to_be_missed(len(known))
+            self._effort = min(1.0, max(LEAST_EFFORT, float(np.partition(known, place)[place])))
+
+    def _to_be_missed(self, count: int) -> int:
+        """Return how many of so many neighbours a search may miss, for the recall to be held with some certainty."""
+        on_average = (1 - self._target) * count
+        return max(0, int(on_average - STANDARD_ERRORS * on_average**0.5))
 
 
 _COUNTS = (
@@ -290,6 +324,7 @@ _COUNTS = (
     "_trusted",
     "_checks",
     "_looks",
+    "_needs",
     "_queries_since_look",
     "_queries_since_check",
     "_asked_count",

@@ -120,22 +120,26 @@ def _plane_distance(_context: Any, codes: Any, begin: Any, code: Any, plane_begi
 plane_distance: Any = intrinsic(_plane_distance)
 
 
-def _prefetch(_context: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line of `array.flat[index]` ahead of its use; changes nothing but the time."""
+def _prefetching(level: int) -> Any:
+    """Make the request for a cache line ahead of its use, into the cache of this level; it changes only the time."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        byte = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
-        int32 = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte.type, int32, int32, int32])
-        function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
-            builder.module, kind, "llvm.prefetch.p0"
-        )
-        read, keep, of_data = (ir.Constant(int32, number) for number in (0, 3, 1))
-        builder.call(function, [byte, read, keep, of_data])
-        return context.get_dummy_value()
+    def _prefetch(_context: Any, array: Any, index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            byte = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+            int32 = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte.type, int32, int32, int32])
+            function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+                builder.module, kind, "llvm.prefetch.p0"
+            )
+            read, keep, of_data = (ir.Constant(int32, number) for number in (0, 4 - level, 1))
+            builder.call(function, [byte, read, keep, of_data])
+            return context.get_dummy_value()
 
-    return types.void(array, types.int64), generate
+        return types.void(array, types.int64), generate
+
+    return intrinsic(_prefetch)
 
 
-prefetch: Any = intrinsic(_prefetch)
+# Ask for the cache line of `array.flat[index]`: to have it at hand, or to have it nearer, of which many can be awaited.
+prefetch, prefetch_nearer = _prefetching(1), _prefetching(2)

@@ -78,6 +78,15 @@ class Index:
             *self._fit[:2], self._centre_planes, self._codes, blocks.chains, blocks.members, blocks.places, sizes,
         )  # fmt: skip
 
+    def needed_effort(
+        self, query: NDArray[np.float32], action: int, slots: NDArray[np.int64], size: int
+    ) -> NDArray[np.float64]:
+        """Return the least effort at which a search comes to each of these entries of an action that holds `size`."""
+        needed = np.empty(len(slots))
+        books = self._blocks.chains, self._blocks.places
+        pooled.needed_effort(query, action, slots, needed, *self._fit[:2], self._centre_planes, *books, size)
+        return needed
+
     def arrays(self, lagging: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
         """Return the fit and the books; codes follow from the keys, but for `lagging` slots, which moved meanwhile."""
         names = ("mean", "axes", "centres", "group_centres", "group_begins", "chains", "members", "places", "free")

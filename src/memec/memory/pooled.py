@@ -5,7 +5,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE, SIZE, append, remove
-from memec.memory.codes import PLANE, encode, plane_distance, prefetch
+from memec.memory.codes import PLANE, encode, plane_distance, prefetch, prefetch_nearer
 from memec.memory.kernels import COMPILE, insert, squared_distance
 
 LANES = 32
@@ -23,6 +23,7 @@ ABOUT_AS_NEAR = np.int32(2)
 # More of them mean no more to look at: far from everything, where a changed network's keys may be, all are.
 MOST_ABOUT_AS_NEAR = 64
 BLOCKS_AT_ONCE = 256
+BLOCKS_AHEAD = 4
 
 
 @njit(inline="always", **COMPILE)
@@ -203,9 +204,11 @@ def _scan(
         count = counts[index]
         begin = block * planes * LANES * PLANE
         next_begin = np.int64(blocks[min(index + 1, todo - 1)]) * planes * LANES * PLANE
+        later_begin = np.int64(blocks[min(index + BLOCKS_AHEAD, todo - 1)]) * planes * LANES * PLANE
         for lane in range(count):
             distances[lane] = plane_distance(codes, begin + lane * PLANE, code, 0)
             prefetch(codes, next_begin + lane * PLANE)
+            prefetch_nearer(codes, later_begin + lane * PLANE)
         passed = 0
         for lane in range(count):  # without a branch, which would be mispredicted
             near[passed] = lane
@@ -220,6 +223,44 @@ def _scan(
                 if not _holds(candidates, slot):
                     insert(candidate_distances, candidates, distance, slot)
                     limit = _limit(candidate_distances[neighbours - 1])
+
+
+@njit(inline="always", **COMPILE)
+def _spread(near: int) -> np.float64:
+    """Return how many times the effort a query needs that has so many clusters about as near as the nearest."""
+    return np.float64(np.sqrt(min(near, MOST_ABOUT_AS_NEAR)))
+
+
+@njit(**COMPILE)
+def needed_effort(
+    query: NDArray[np.float32],
+    action: int,
+    slots: NDArray[np.int64],
+    needed: NDArray[np.float64],
+    mean: NDArray[np.float32],
+    axes: NDArray[np.float32],
+    centre_planes: NDArray[np.int8],
+    chains: NDArray[np.int32],
+    places: NDArray[np.int32],
+    size: int,
+) -> None:
+    """Write the least effort at which a search comes to each of these entries of an action; 0 where there is none."""
+    clusters = len(centre_planes)
+    code = np.empty(axes.shape[1], np.int16)
+    order = np.empty(clusters, np.int32)
+    encode(query, mean, axes, code)
+    spread = _spread(_sort_clusters(centre_planes, code, order))
+    before = np.empty(clusters, np.int64)
+    looked_at = 0
+    for cluster in order:
+        before[cluster] = looked_at
+        looked_at += chains[action * clusters + cluster, SIZE]
+    for index, slot in enumerate(slots):
+        needed[index] = 0.0
+        if slot >= 0:
+            entries = before[places[slot, CHAIN] - action * clusters]
+            if entries >= LEAST_LOOKED_AT:
+                needed[index] = (entries + 2) / (size * spread)  # one more than it takes, for rounding
 
 
 @njit(**COMPILE)
@@ -260,7 +301,7 @@ def nearest(
     candidate_distances = np.empty(last_candidates.shape[1], np.int32)
     for row in range(len(queries)):
         encode(queries[row], mean, axes, code)
-        share = effort * np.sqrt(min(_sort_clusters(centre_planes, code, order), MOST_ABOUT_AS_NEAR))
+        share = effort * _spread(_sort_clusters(centre_planes, code, order))
         for action in range(actions):
             if not wanted[row, action]:
                 continue

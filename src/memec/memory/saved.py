@@ -53,6 +53,7 @@ def check_search(
     candidates: tuple[int, ...],
     newest: tuple[int, ...],
     asked: tuple[int, ...],
+    needed: tuple[int, ...],
     counts: int,
     slots: int,
 ) -> None:
@@ -64,6 +65,7 @@ def check_search(
             "newest": (np.int64, newest),
             "puts": (np.int64, (candidates[0],)),
             "asked": (np.float32, asked),
+            "needed": (np.float32, needed),
             "counts": (np.int64, (counts,)),
             "measures": (np.float64, (2,)),
         },
