@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memec.memory.approximate import SMALL, Approximate
+from memec.memory.approximate import LOOK_EVERY, SMALL, Approximate
 
 from .oracle import ask, nearest, recall
 
@@ -217,3 +217,62 @@ def test_runs_repeat_whether_looked_at_or_resumed(moments):
         answers, other_measures = run(moments, **variation)
         np.testing.assert_array_equal(answers, plain)
         assert other_measures == measures
+
+
+def test_the_needed_effort_finds_a_neighbour_and_less_does_not():
+    rng = np.random.default_rng(0)
+    keys = atari_like(rng, ACTIONS * CAPACITY)
+    index = filled_and_indexed(keys, rng.permutation(len(keys)))._index
+    queries = atari_like(rng, 40)
+    _, slots = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
+    nobody = np.full((ACTIONS, 3 * NEIGHBOURS), -1)
+    sizes = np.full(ACTIONS, CAPACITY)
+    found, missed = 0, 0
+    for query, neighbours in zip(queries, slots, strict=True):
+        for action in range(ACTIONS):
+            needed = index.needed_effort(query, action, neighbours[action], CAPACITY)
+            for effort, expected in ((needed.max(), True), (0.9 * needed.max(), False)):
+                answer = np.empty((1, ACTIONS, NEIGHBOURS), np.float32), np.empty((1, ACTIONS, NEIGHBOURS), np.int64)
+                wanted = np.arange(ACTIONS)[None] == action
+                index.nearest(query[None], wanted, *answer, False, effort, nobody, nobody[:, :0], sizes)
+                complete = np.isin(neighbours[action], answer[1][0, action]).all()
+                if expected:
+                    found += complete
+                elif needed.max() > 0:
+                    missed += not complete
+    assert found == len(queries) * ACTIONS
+    assert missed > 10
+
+
+def test_a_rare_query_far_from_everything_does_not_raise_the_effort_for_all():
+    rng = np.random.default_rng(0)
+    keys = atari_like(rng, ACTIONS * CAPACITY)
+    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    efforts = []
+    for step, query in enumerate(atari_like(rng, 12_000)):
+        far = step % (200 * LOOK_EVERY) == 200 * LOOK_EVERY - 1  # it is looked at as well
+        ask(backend, 10 * rng.standard_normal((1, 96)) if far else query[None], ACTIONS, NEIGHBOURS)
+        efforts.append(backend.effort)
+    settled = efforts[4_000:]
+    assert max(settled) < 3 * min(settled)
+    assert backend.recall_estimate >= 0.98
+
+
+def test_where_a_network_makes_the_keys_the_newest_are_found_wherever_they_are():
+    rng = np.random.default_rng(0)
+    keys = np.zeros((ACTIONS * CAPACITY, 32), np.float32)
+    recalls = []
+    for moving in (True, False):
+        keys[:] = clustered(rng, len(keys))
+        backend = filled(keys, rng.permutation(len(keys)), moving=moving)
+        for _ in range(100):
+            ask(backend, clustered(rng, 1), ACTIONS, NEIGHBOURS)
+        assert backend.effort < 0.5
+        new = np.concatenate([np.arange(60), CAPACITY + np.arange(60)])
+        keys[new] = 2 * rng.standard_normal((len(new), 32))  # in the middle, where no blob is
+        backend.put(new)
+        queries = keys[new[:60]] + rng.standard_normal((60, 32)).astype(np.float32)
+        found, _ = ask(backend, queries, ACTIONS, NEIGHBOURS, remember=False)
+        best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
+        recalls.append(recall(found, best))
+    assert recalls[0] > 0.99 > 0.9 > recalls[1]

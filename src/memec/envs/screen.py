@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Overlaps = tuple[NDArray[np.uint64], tuple[NDArray[np.float32], ...]]
 
 UNKNOWN = np.int16(-1)
-# No freedom to reorder sums: every pixel is to have the bits of OpenCV's area interpolation, as DQN's frames have.
+# No freedom to reorder sums: every pixel has the bits of OpenCV's area interpolation, which others use.
 COMPILE: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "nogil": True, "cache": True}
 
 

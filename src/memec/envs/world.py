@@ -134,7 +134,7 @@ def make(
 
 
 def _make_atari(id: str, training: bool, sticky_actions: float, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
-    # The emulator and OpenCV take a third of a second to import, which the other worlds need not wait for.
+    # The emulator takes time to import, which the other worlds need not wait for.
     from memec.envs.atari import Atari
 
     if id not in gymnasium.registry:

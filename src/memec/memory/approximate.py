@@ -47,7 +47,7 @@ FEWEST_ASKED = 16
 # that needs more are felt at once, of one that needs less when those before it are forgotten.
 LOOKS_REMEMBERED, FEWEST_LOOKS = 512, 32
 # What is missed in a sample is held so many standard errors below what may be missed in all.
-STANDARD_ERRORS = 1.5
+STANDARD_ERRORS = 2.0
 
 NONE = np.empty(0, np.intp)
 
