@@ -35,18 +35,19 @@ MOST_REFITTED = 2**21
 LEAST_EFFORT, FIRST_EFFORT, EFFORT_STEP = 1 / 2048, 1 / 64, 2**0.5
 # Distances compared with brute force agree but for rounding.
 SAME_DISTANCE = np.float32(1 + 1e-5)
-# One (query, action) is checked per so many keys' numbers: about 10 microseconds a query, 2% of an emulator step.
-CHECKED_NUMBERS_PER_QUERY = 51_200
+# One (query, action) is checked per so many keys' numbers: about 4 microseconds a query, 1% of an emulator step.
+CHECKED_NUMBERS_PER_QUERY = 25_600
 CHECKS_REMEMBERED = 64
-LOOK_EVERY, MORE_EFFORT = 24, 8
+LOOK_EVERY, MORE_EFFORT = 12, 4
 # A new index is looked at more often, so that it soon costs what it should.
 FIRST_LOOKS, LOOK_FIRST_EVERY = 128, 6
 # An index is judged by at least so many queries; one that was not good enough is judged again after as many looks.
 FEWEST_ASKED = 16
-# The effort follows from what the last so many looks would have needed, once there are a few. Looks of a change of play
-# that needs more are felt at once, of one that needs less when those before it are forgotten.
-LOOKS_REMEMBERED, FEWEST_LOOKS = 512, 32
-# What is missed in a sample is held so many standard errors below what may be missed in all.
+# The effort follows from what the last so many looks would have needed, once there are a few. More of them are less a
+# matter of chance, fewer follow a change of play sooner.
+LOOKS_REMEMBERED, FEWEST_LOOKS = 256, 32
+# What is missed in a sample is held so many standard errors below what may be missed in all. They are counted as if
+# every neighbour was missed on its own; it is about four of a query at a time, so that these are half as many.
 STANDARD_ERRORS = 2.0
 
 NONE = np.empty(0, np.intp)
@@ -204,7 +205,7 @@ class Approximate:
     def _begin_successor(self) -> None:
         present = np.flatnonzero(self._present)
         rng = np.random.default_rng([self._seed, self._fits])
-        self._successor = Index.fitted(self._keys, self._actions, present, rng)
+        self._successor = Index.fitted(self._keys, self._actions, present, rng, 2 * len(present) > MOST_REFITTED)
         self._fits += 1
         self._moved = 0
         self._puts_since_fit = 0
@@ -238,7 +239,7 @@ class Approximate:
         nobody = np.full_like(self._last_candidates, -1)
         effort = LEAST_EFFORT / EFFORT_STEP
         recall = 0.0
-        aim = 1 - self._to_be_missed(count * self._neighbours) / (count * self._neighbours)
+        aim = (1 + self._target) / 2
         while recall < aim and effort < 1:
             effort = min(1.0, effort * EFFORT_STEP)
             index.nearest(queries, wanted, found, slots, False, effort, nobody, self._newest, self._sizes)
@@ -284,7 +285,7 @@ class Approximate:
         else:
             effort = min(1.0, MORE_EFFORT * self._effort)
             self._index.nearest(query, only, better, slots, False, effort, *self._likely, self._sizes)
-        was_found = np.isin(slots[0, action], found[action])
+        was_found = (slots[0, action, :, None] == found[action]).any(1)
         was_found |= better[0, action] * SAME_DISTANCE >= squared_distances[action, -1]
         needed = self._index.needed_effort(query[0], action, slots[0, action], int(self._sizes[action]))
         needed[was_found & (needed > self._effort)] = 0.0  # it was among the likely candidates

@@ -31,10 +31,14 @@ class Index:
 
     @classmethod
     def fitted(
-        cls, keys: NDArray[np.float32], actions: int, present: NDArray[np.intp], rng: np.random.Generator
+        cls, keys: NDArray[np.float32], actions: int, present: NDArray[np.intp], rng: np.random.Generator, last: bool
     ) -> "Index":
-        """Fit an index to the present entries, by a sample of bounded size; nothing is filed yet."""
-        clusters = min(MOST_CLUSTERS, max(1, round(CLUSTERS_PER_ROOT_OF_ENTRIES * len(present) ** 0.5)))
+        """Fit an index to the present entries, by a sample of bounded size; nothing is filed yet.
+
+        It is made for as many entries as it will hold: for twice as many as now, or for all if it is to be the `last`.
+        """
+        expected = len(keys) if last else min(len(keys), 2 * len(present))
+        clusters = min(MOST_CLUSTERS, max(1, round(CLUSTERS_PER_ROOT_OF_ENTRIES * expected**0.5)))
         sample = keys[rng.choice(present, min(len(present), SAMPLES_PER_CLUSTER * clusters), replace=False)]
         encoding = Encoding.fit(sample[: 128 * PLANE])
         groups = Clusters.fit(np.clip(encoding.rotate(sample), -127, 127), clusters)
