@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -146,7 +147,9 @@ def take_memory(kind: str) -> None:
 def rows() -> list[Row]:
     found = [step_against_torch(NEC, 4.0), step_against_torch(D3QN, 1.5), acrobot_against_the_paper()]
     found.append(share_of_search())
-    for kind, limit in (("d3qn", 8.0), ("nec", 3.0)):
-        progress(f"memory of {kind} in Ms. Pac-Man")
-        found.append(at_most(f"{kind}, Ms. Pac-Man with full replay and memory, GB", gigabytes(kind), limit))
+    progress("memory of d3qn and nec in Ms. Pac-Man")
+    limits = {"d3qn": 8.0, "nec": 3.0}
+    with ThreadPoolExecutor() as both:
+        for kind, held in zip(limits, both.map(gigabytes, limits), strict=True):
+            found.append(at_most(f"{kind}, Ms. Pac-Man with full replay and memory, GB", held, limits[kind]))
     return found

@@ -45,10 +45,10 @@ FIRST_LOOKS, LOOK_FIRST_EVERY = 128, 6
 FEWEST_ASKED = 16
 # The effort follows from what the last so many looks would have needed, once there are a few. More of them are less a
 # matter of chance, fewer follow a change of play sooner.
-LOOKS_REMEMBERED, FEWEST_LOOKS = 256, 32
-# What is missed in a sample is held so many standard errors below what may be missed in all. They are counted as if
-# every neighbour was missed on its own; it is about four of a query at a time, so that these are half as many.
-STANDARD_ERRORS = 2.0
+LOOKS_REMEMBERED, FEWEST_LOOKS = 512, 32
+# The recall is aimed above the target by this part of what is missing to 1, as play may go on to be harder than what
+# the looks have seen; by half of it where a network makes the keys, for most are asked for by replayed batches then.
+AIM_ABOVE = 0.4
 
 NONE = np.empty(0, np.intp)
 
@@ -73,6 +73,7 @@ class Approximate:
         self._actions = actions
         self._seed = seed
         self._target = target_recall
+        self._aim = target_recall + AIM_ABOVE * (0.5 if moving else 1.0) * (1 - target_recall)
         self._present = np.zeros(len(keys), np.bool_)
         self._rows = np.zeros(actions, np.int64)
         self._sizes = np.zeros(actions, np.int64)
@@ -239,8 +240,7 @@ class Approximate:
         nobody = np.full_like(self._last_candidates, -1)
         effort = LEAST_EFFORT / EFFORT_STEP
         recall = 0.0
-        aim = (1 + self._target) / 2
-        while recall < aim and effort < 1:
+        while recall < self._aim and effort < 1:
             effort = min(1.0, effort * EFFORT_STEP)
             index.nearest(queries, wanted, found, slots, False, effort, nobody, self._newest, self._sizes)
             recall = float(np.mean([_recall(found[wanted][row], best[wanted][row]) for row in range(count)]))
@@ -300,7 +300,7 @@ class Approximate:
                 self.recall_estimate = 1.0
 
     def _learn_effort(self, needed: NDArray[np.float64]) -> None:
-        """Take the least effort with which the last looks would have missed no more than may be missed.
+        """Take the least effort with which the last looks would have had the recall aimed at.
 
         `needed` is what would have found each neighbour in the latest of them.
         """
@@ -308,13 +308,8 @@ class Approximate:
         self._needs += 1
         if self._needs >= FEWEST_LOOKS:
             known = self._needed[: min(self._needs, LOOKS_REMEMBERED)].ravel()
-            place = len(known) - 1 - self._to_be_missed(len(known))
+            place = len(known) - 1 - int((1 - self._aim) * len(known))
             self._effort = min(1.0, max(LEAST_EFFORT, float(np.partition(known, place)[place])))
-
-    def _to_be_missed(self, count: int) -> int:
-        """Return how many of so many neighbours a search may miss, for the recall to be held with some certainty."""
-        on_average = (1 - self._target) * count
-        return max(0, int(on_average - STANDARD_ERRORS * on_average**0.5))
 
 
 _COUNTS = (
