@@ -276,3 +276,18 @@ def test_where_a_network_makes_the_keys_the_newest_are_found_wherever_they_are()
         best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
         recalls.append(recall(found, best))
     assert recalls[0] > 0.99 > 0.9 > recalls[1]
+
+
+def test_keys_that_codes_no_longer_tell_apart_are_searched_by_brute_force_in_the_end():
+    rng = np.random.default_rng(0)
+    keys = clustered(rng, ACTIONS * CAPACITY, 16)
+    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    slots = np.arange(2_000)
+    keys[slots] = 1e-3 * rng.standard_normal((len(slots), 16))
+    backend.put(slots)
+    for _ in range(4_000):
+        ask(backend, 1e-3 * rng.standard_normal((1, 16)), ACTIONS, NEIGHBOURS)
+    queries = (1e-3 * rng.standard_normal((20, 16))).astype(np.float32)
+    found, _ = ask(backend, queries, ACTIONS, NEIGHBOURS)
+    best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
+    assert recall(found, best) >= 0.99

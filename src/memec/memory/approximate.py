@@ -49,6 +49,9 @@ LOOKS_REMEMBERED, FEWEST_LOOKS = 512, 32
 # The recall is aimed above the target by this part of what is missing to 1, as play may go on to be harder than what
 # the looks have seen; by half of it where a network makes the keys, for most are asked for by replayed batches then.
 AIM_ABOVE = 0.4
+# With every comparison with brute force, while the estimate is below the target: what codes cannot tell apart, no look
+# can see. If that does not help, the effort grows until it is brute force.
+MORE_IF_BELOW = 1.1
 
 NONE = np.empty(0, np.intp)
 
@@ -96,6 +99,7 @@ class Approximate:
             (LOOKS_REMEMBERED, neighbours), np.float32
         )  # a ring: the effort to find each true neighbour
         self._needs = 0
+        self._extra = 1.0  # times the effort that the looks would have needed
         self._queries_since_look = 0
         self._queries_since_check = 0
         self._asked = np.zeros((CHECKS_REMEMBERED, keys.shape[1]), np.float32)  # a ring of queries to calibrate by
@@ -148,7 +152,7 @@ class Approximate:
             "asked": self._asked.copy(),
             "needed": self._needed.copy(),
             "counts": np.array([getattr(self, name) for name in _COUNTS], np.int64),
-            "measures": np.array([self._effort, self.recall_estimate]),
+            "measures": np.array([self._effort, self._extra, self.recall_estimate]),
         }
         for name, index in (("index", self._index), ("successor", self._successor)):
             if index is not None:
@@ -167,7 +171,7 @@ class Approximate:
         self._asked[:], self._needed[:] = arrays["asked"], arrays["needed"]
         for name, count in zip(_COUNTS, arrays["counts"], strict=True):
             setattr(self, name, int(count))
-        self._effort, self.recall_estimate = map(float, arrays["measures"])
+        self._effort, self._extra, self.recall_estimate = map(float, arrays["measures"])
         self._index, self._successor = (self._restored(name, arrays) for name in ("index", "successor"))
 
     def _restored(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> Index | None:
@@ -240,7 +244,8 @@ class Approximate:
         nobody = np.full_like(self._last_candidates, -1)
         effort = LEAST_EFFORT / EFFORT_STEP
         recall = 0.0
-        while recall < self._aim and effort < 1:
+        aim = (1 + self._target) / 2  # with a margin, for these are few
+        while recall < aim and effort < 1:
             effort = min(1.0, effort * EFFORT_STEP)
             index.nearest(queries, wanted, found, slots, False, effort, nobody, self._newest, self._sizes)
             recall = float(np.mean([_recall(found[wanted][row], best[wanted][row]) for row in range(count)]))
@@ -248,7 +253,7 @@ class Approximate:
         self._trusted = recall >= self._target
         self.recall_estimate = recall if self._trusted else 1.0
         self._checks = count // 2
-        self._needs = 0
+        self._needs, self._extra = 0, 1.0
         self._last_candidates[:] = -1
 
     def _look(
@@ -295,7 +300,9 @@ class Approximate:
             self._checks += 1
             recall = _recall(squared_distances[action], better[0, action])
             self.recall_estimate += (recall - self.recall_estimate) / min(self._checks, CHECKS_REMEMBERED)
-            if self._effort == 1.0 and self.recall_estimate < self._target:
+            below = self.recall_estimate < self._target
+            self._extra = max(1.0, self._extra * (MORE_IF_BELOW if below else 1 / MORE_IF_BELOW))
+            if below and self._effort == 1.0:
                 self._trusted = False
                 self.recall_estimate = 1.0
 
@@ -309,7 +316,7 @@ class Approximate:
         if self._needs >= FEWEST_LOOKS:
             known = self._needed[: min(self._needs, LOOKS_REMEMBERED)].ravel()
             place = len(known) - 1 - int((1 - self._aim) * len(known))
-            self._effort = min(1.0, max(LEAST_EFFORT, float(np.partition(known, place)[place])))
+            self._effort = min(1.0, max(LEAST_EFFORT, self._extra * float(np.partition(known, place)[place])))
 
 
 _COUNTS = (

@@ -67,7 +67,7 @@ def check_search(
             "asked": (np.float32, asked),
             "needed": (np.float32, needed),
             "counts": (np.int64, (counts,)),
-            "measures": (np.float64, (2,)),
+            "measures": (np.float64, (3,)),
         },
     )
     for likely in (arrays["last_candidates"], arrays["newest"]):
