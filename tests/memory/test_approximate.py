@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memec.memory import approximate
 from memec.memory.approximate import LOOK_EVERY, SMALL, Approximate
 
 from .oracle import ask, nearest, recall
@@ -291,3 +292,24 @@ def test_keys_that_codes_no_longer_tell_apart_are_searched_by_brute_force_in_the
     found, _ = ask(backend, queries, ACTIONS, NEIGHBOURS)
     best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
     assert recall(found, best) >= 0.99
+
+
+def test_an_estimate_below_the_target_raises_the_effort_though_the_looks_see_nothing(monkeypatch):
+    rng = np.random.default_rng(0)
+    keys = clustered(rng, ACTIONS * CAPACITY, 16)
+    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    honest = approximate.brute_force
+
+    def nearer_than_there_are(queries, wanted, squared_distances, *rest):
+        honest(queries, wanted, squared_distances, *rest)
+        squared_distances *= 0.999
+
+    queries = clustered(rng, 3_000, 16)
+    for query in queries[:1_000]:
+        ask(backend, query[None], ACTIONS, NEIGHBOURS)
+    settled = backend.effort
+    monkeypatch.setattr(approximate, "brute_force", nearer_than_there_are)
+    for query in queries[1_000:]:
+        ask(backend, query[None], ACTIONS, NEIGHBOURS)
+    assert settled < 0.5
+    assert backend.effort == 1.0
