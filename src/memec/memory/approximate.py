@@ -49,8 +49,8 @@ LOOKS_REMEMBERED, FEWEST_LOOKS = 512, 32
 # The recall is aimed above the target by this part of what is missing to 1, as play may go on to be harder than what
 # the looks have seen; by half of it where a network makes the keys, for most are asked for by replayed batches then.
 AIM_ABOVE = 0.4
-# With every comparison with brute force, while the estimate is below the target: what codes cannot tell apart, no look
-# can see. If that does not help, the effort grows until it is brute force.
+# With every comparison with brute force, while by the estimate twice as many are missed as may be (it is no surer than
+# that): what codes cannot tell apart, no look can see. If it does not help, it ends in brute force.
 MORE_IF_BELOW = 1.1
 
 NONE = np.empty(0, np.intp)
@@ -300,7 +300,7 @@ class Approximate:
             self._checks += 1
             recall = _recall(squared_distances[action], better[0, action])
             self.recall_estimate += (recall - self.recall_estimate) / min(self._checks, CHECKS_REMEMBERED)
-            below = self.recall_estimate < self._target
+            below = 1 - self.recall_estimate > 2 * (1 - self._target)
             self._extra = max(1.0, self._extra * (MORE_IF_BELOW if below else 1 / MORE_IF_BELOW))
             if below and self._effort == 1.0:
                 self._trusted = False
