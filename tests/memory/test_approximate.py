@@ -220,7 +220,7 @@ def test_runs_repeat_whether_looked_at_or_resumed(moments):
         assert other_measures == measures
 
 
-def test_the_needed_effort_finds_a_neighbour_and_less_does_not():
+def test_the_needed_effort_and_margin_find_a_neighbour_and_less_does_not():
     rng = np.random.default_rng(0)
     keys = atari_like(rng, ACTIONS * CAPACITY)
     index = filled_and_indexed(keys, rng.permutation(len(keys)))._index
@@ -228,21 +228,22 @@ def test_the_needed_effort_finds_a_neighbour_and_less_does_not():
     _, slots = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
     nobody = np.full((ACTIONS, 3 * NEIGHBOURS), -1)
     sizes = np.full(ACTIONS, CAPACITY)
-    found, missed = 0, 0
+    complete = []
     for query, neighbours in zip(queries, slots, strict=True):
         for action in range(ACTIONS):
-            needed = index.needed_effort(query, action, neighbours[action], CAPACITY)
-            for effort, expected in ((needed.max(), True), (0.9 * needed.max(), False)):
+            efforts, margins = index.needed(query, action, neighbours[action], CAPACITY)
+            effort, margin = efforts.max(), margins.max()
+            rounded = margin + 0.05  # a sketch's distance is a sum of rounded numbers
+            for tried in ((effort, rounded), (0.9 * effort, rounded), (effort, rounded - 0.2), (1.0, margin - 0.2)):
                 answer = np.empty((1, ACTIONS, NEIGHBOURS), np.float32), np.empty((1, ACTIONS, NEIGHBOURS), np.int64)
                 wanted = np.arange(ACTIONS)[None] == action
-                index.nearest(query[None], wanted, *answer, False, effort, nobody, nobody[:, :0], sizes)
-                complete = np.isin(neighbours[action], answer[1][0, action]).all()
-                if expected:
-                    found += complete
-                elif needed.max() > 0:
-                    missed += not complete
-    assert found == len(queries) * ACTIONS
-    assert missed > 10
+                index.nearest(query[None], wanted, *answer, False, *tried, nobody, nobody[:, :0], sizes)
+                complete.append(np.isin(neighbours[action], answer[1][0, action]).all())
+    both, less_effort, less_margin, much_effort = np.reshape(complete, (-1, 4)).mean(0)
+    assert both == 1
+    assert less_effort < 0.9
+    assert less_margin < 0.5
+    assert much_effort < 0.5
 
 
 def test_a_rare_query_far_from_everything_does_not_raise_the_effort_for_all():

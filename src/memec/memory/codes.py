@@ -1,23 +1,18 @@
 """Keys as int8 codes: a quarter of the bytes to read, and distances good enough to pick candidates by.
 
 Keys are rotated onto their principal axes and scaled by one common factor, so a distance between codes is a distance
-between keys but for rounding. The axes come in planes of 64, the ones with most variance first: most entries are
-dismissed by the first plane alone.
+between keys but for rounding. The axes come in planes of 64, the ones with most variance first.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
 
+from memec.memory.intrinsics import PLANE
 from memec.memory.kernels import COMPILE
 
-PLANE = 64
 # The scale suits the bulk of the keys, with some headroom. The first moments of an episode, whose older frames are
 # black, lie far outside (3% in Q*bert): scaled to hold them, Pong's codes were 25 times too coarse. They are clipped
 # along the few axes that tell them from the rest, and told apart from each other by all the others.
@@ -93,53 +88,3 @@ def encode(
     for axis in range(len(code)):
         value = rotated[0, axis] if rotated[0, axis] > -127 else np.float32(-127)  # also where it overflowed to NaN
         code[axis] = np.int16(np.rint(min(value, np.float32(127))))
-
-
-def _plane_distance(_context: Any, codes: Any, begin: Any, code: Any, plane_begin: Any) -> Any:
-    """Squared distance between 64 int8 at `begin` of flat `codes` and 64 int16 at `plane_begin` of `code`.
-
-    Written as vector operations that any processor has, because the same loop in Python compiles to code that needs
-    1.5 to 2 times as long (the sum across lanes is done too often).
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = [context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 2)]
-        int8, int16, int32 = (ir.VectorType(ir.IntType(bits), PLANE) for bits in (8, 16, 32))
-        stored = builder.bitcast(builder.gep(data[0], [arguments[1]]), int8.as_pointer())
-        asked = builder.bitcast(builder.gep(data[1], [arguments[3]]), int16.as_pointer())
-        difference = builder.sub(builder.sext(builder.load(stored, align=1), int16), builder.load(asked, align=2))
-        wide = builder.sext(difference, int32)
-        total = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
-            builder.module, ir.FunctionType(ir.IntType(32), [int32]), f"llvm.vector.reduce.add.v{PLANE}i32"
-        )
-        return builder.call(total, [builder.mul(wide, wide)])
-
-    return types.int32(codes, types.int64, code, types.int64), generate
-
-
-plane_distance: Any = intrinsic(_plane_distance)
-
-
-def _prefetching(level: int) -> Any:
-    """Make the request for a cache line ahead of its use, into the cache of this level; it changes only the time."""
-
-    def _prefetch(_context: Any, array: Any, index: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            byte = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
-            int32 = ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [byte.type, int32, int32, int32])
-            function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
-                builder.module, kind, "llvm.prefetch.p0"
-            )
-            read, keep, of_data = (ir.Constant(int32, number) for number in (0, 4 - level, 1))
-            builder.call(function, [byte, read, keep, of_data])
-            return context.get_dummy_value()
-
-        return types.void(array, types.int64), generate
-
-    return intrinsic(_prefetch)
-
-
-# Ask for the cache line of `array.flat[index]`: to have it at hand, or to have it nearer, of which many can be awaited.
-prefetch, prefetch_nearer = _prefetching(1), _prefetching(2)

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from memec.memory import pooled
 from memec.memory.blocks import CHAIN, PLACE, Blocks
 from memec.memory.clusters import Clusters
-from memec.memory.codes import PLANE, Encoding
+from memec.memory.codes import Encoding
+from memec.memory.intrinsics import LANES_LOOKED_UP, PLANE
 from memec.memory.saved import check_index
+from memec.memory.sketches import Sketching
 
 # Counted on three Atari games with 2 x 100,000 entries: 4,096 clusters instead of 2,048 mean a fifth to a half fewer
 # entries to look at for recall .99. The time that choosing among more clusters takes was not weighed against it.
@@ -26,6 +28,7 @@ class Index:
         self._keys = keys
         self._fit = (fit["mean"], fit["axes"], fit["centres"])
         self._groups = (fit["group_centres"], fit["group_begins"])
+        self._sketching = (fit["points"], fit["sketch_error"])
         self._centre_planes = np.ascontiguousarray(fit["centres"][:, :PLANE])
         self._hold(Blocks.empty(len(keys), actions * len(fit["centres"]), pooled.LANES))
 
@@ -41,7 +44,9 @@ class Index:
         clusters = min(MOST_CLUSTERS, max(1, round(CLUSTERS_PER_ROOT_OF_ENTRIES * expected**0.5)))
         sample = keys[rng.choice(present, min(len(present), SAMPLES_PER_CLUSTER * clusters), replace=False)]
         encoding = Encoding.fit(sample[: 128 * PLANE])
-        groups = Clusters.fit(np.clip(encoding.rotate(sample), -127, 127), clusters)
+        codes = np.clip(encoding.rotate(sample), -127, 127)
+        groups = Clusters.fit(codes, clusters)
+        sketching = Sketching.fit(codes)
         return cls(
             keys,
             actions,
@@ -51,12 +56,14 @@ class Index:
                 "centres": np.rint(groups.centres).astype(np.int8),
                 "group_centres": np.rint(groups.group_centres).astype(np.int8),
                 "group_begins": groups.group_begins,
+                "points": sketching.points,
+                "sketch_error": sketching.error,
             },
         )
 
     def file(self, slots: NDArray[np.int64]) -> None:
         """File entries, or file them anew after their keys changed."""
-        pooled.file(slots, self._keys, *self._fit, *self._groups, self._codes, *self._books)
+        pooled.file(slots, self._keys, *self._fit, *self._groups, self._sketching[0], *self._coded, *self._books)
 
     def unfiled(self, present: NDArray[np.bool_], begin: int, count: int) -> tuple[NDArray[np.int64], int]:
         """Return the next present slots from `begin` on that are not filed, and where to go on after them."""
@@ -71,6 +78,7 @@ class Index:
         slots: NDArray[np.int64],
         remember: bool,
         effort: float,
+        margin: float,
         last_candidates: NDArray[np.int64],
         newest: NDArray[np.int64],
         sizes: NDArray[np.int64],
@@ -78,25 +86,33 @@ class Index:
         """Fill in nearly the nearest entries, looking at a share `effort` of each wanted action's."""
         blocks = self._blocks
         pooled.nearest(
-            queries, wanted, squared_distances, slots, remember, effort, self._keys, last_candidates, newest,
-            *self._fit[:2], self._centre_planes, self._codes, blocks.chains, blocks.members, blocks.places, sizes,
+            queries, wanted, squared_distances, slots, remember, effort, np.float32(margin),
+            self._keys, last_candidates, newest,
+            *self._fit[:2], self._centre_planes, *self._sketching, *self._coded,
+            blocks.chains, blocks.members, blocks.places, sizes,
         )  # fmt: skip
 
-    def needed_effort(
+    def needed(
         self, query: NDArray[np.float32], action: int, slots: NDArray[np.int64], size: int
-    ) -> NDArray[np.float64]:
-        """Return the least effort at which a search comes to each of these entries of an action that holds `size`."""
-        needed = np.empty(len(slots))
+    ) -> NDArray[np.float32]:
+        """Return with how little effort and margin a search comes to each of these nearest, of an action of `size`."""
+        needed = np.empty((2, len(slots)), np.float32)
         books = self._blocks.chains, self._blocks.places
-        pooled.needed_effort(query, action, slots, needed, *self._fit[:2], self._centre_planes, *books, size)
+        pooled.needed(
+            query, action, slots, *needed,
+            *self._fit[:2], self._centre_planes, *self._sketching, *self._coded, *books, size,
+        )  # fmt: skip
         return needed
 
     def arrays(self, lagging: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
         """Return the fit and the books; codes follow from the keys, but for `lagging` slots, which moved meanwhile."""
-        names = ("mean", "axes", "centres", "group_centres", "group_begins", "chains", "members", "places", "free")
+        names = (
+            "mean", "axes", "centres", "group_centres", "group_begins", "points", "sketch_error",
+            "chains", "members", "places", "free",
+        )  # fmt: skip
         slots = lagging[self._blocks.places[lagging, CHAIN] >= 0]
-        lag = {"lagging_slots": slots, "lagging_codes": self._codes[self._where(slots)]}
-        return lag | dict(zip(names, (*self._fit, *self._groups, *self._books), strict=True))
+        lag = {"lagging_slots": slots, "lagging_codes": self._coded[0][self._blocks.places[slots, PLACE]]}
+        return lag | dict(zip(names, (*self._fit, *self._groups, *self._sketching, *self._books), strict=True))
 
     @classmethod
     def restored(cls, keys: NDArray[np.float32], actions: int, arrays: Mapping[str, NDArray[Any]]) -> "Index":
@@ -104,18 +120,16 @@ class Index:
         check_index(arrays, actions, len(keys), keys.shape[1], pooled.LANES, PLANE)
         index = cls(keys, actions, arrays)
         index._hold(Blocks(*(arrays[name].copy() for name in ("chains", "members", "places", "free"))))
-        pooled.encode_filed(keys, *index._fit[:2], index._codes, index._blocks.places)
-        index._codes[index._where(arrays["lagging_slots"])] = arrays["lagging_codes"]
+        pooled.encode_filed(keys, *index._fit[:2], index._sketching[0], *index._coded, index._blocks.places)
+        places = index._blocks.places[arrays["lagging_slots"], PLACE]
+        pooled.store(places, arrays["lagging_codes"], index._sketching[0], *index._coded)
         return index
-
-    def _where(self, slots: NDArray[np.intp]) -> tuple[Any, ...]:
-        """Return where in `_codes` the codes of these slots are."""
-        places = self._blocks.places[slots, PLACE]
-        return places // pooled.LANES, slice(None), places % pooled.LANES
 
     def _hold(self, blocks: Blocks) -> None:
         """Keep these books, with room for the codes beside them."""
         self._blocks = blocks
         self._books = (blocks.chains, blocks.members, blocks.places, blocks.free)
-        planes = self._fit[1].shape[1] // PLANE
-        self._codes = np.zeros((len(blocks.members), planes, pooled.LANES, PLANE), np.int8)
+        places, size = len(blocks.members) * pooled.LANES, self._fit[1].shape[1]
+        codes = np.zeros((places, size), np.int8)
+        sketches = np.zeros((places // LANES_LOOKED_UP, len(self._sketching[0]) // 2, LANES_LOOKED_UP), np.uint8)
+        self._coded = (codes, sketches)

@@ -5,10 +5,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE, SIZE, append, remove
-from memec.memory.codes import PLANE, encode, plane_distance, prefetch, prefetch_nearer
+from memec.memory.codes import encode
+from memec.memory.intrinsics import LANES_LOOKED_UP, PLANE, lanes_within, lowest_bit, plane_distance, prefetch
 from memec.memory.kernels import COMPILE, insert, squared_distance
+from memec.memory.sketches import FEWEST_UNITS, POINTS, allowed, measure, move, needed_margin, sketch, tabulate
 
-LANES = 32
+# Sketches are looked up for a part of a block at once, and the parts that are empty are not read.
+LANES = 2 * LANES_LOOKED_UP
+PARTS = LANES // LANES_LOOKED_UP
 FARTHEST = np.int32(2**31 - 1)
 # Rounding both codes moves a distance by about 0.4; entries this much beyond the k-th candidate are still re-ranked.
 ROUNDING = np.float32(2.0)
@@ -23,25 +27,34 @@ ABOUT_AS_NEAR = np.int32(2)
 # More of them mean no more to look at: far from everything, where a changed network's keys may be, all are.
 MOST_ABOUT_AS_NEAR = 64
 BLOCKS_AT_ONCE = 256
-# Codes are asked for this many blocks ahead: 4 or 3 were best in a scan of blocks that are not in the cache.
-BLOCKS_AHEAD = 4
+# Sketches are asked for this many blocks ahead; codes whose sketches passed, while so many others are waited for.
+BLOCKS_AHEAD, WAITING = 8, 32
+
+Asked = tuple[NDArray[np.float32], NDArray[np.uint8], np.float32, np.float32]
+"""What sketches are compared with: a query's distances from all points, tables made of them, the error and margin."""
 
 
 @njit(inline="always", **COMPILE)
 def _code_distance(codes: NDArray[np.int8], index: int, code: NDArray[np.int16]) -> np.int32:
-    """Squared distance of a whole code stored in one piece."""
+    """Squared distance of a whole code."""
     total = np.int32(0)
     for begin in range(0, len(code), PLANE):
-        total += plane_distance(codes, index * len(code) + begin, code, begin)
+        total += plane_distance(codes, np.int64(index) * len(code) + begin, code, begin)
     return total
 
 
 @njit(inline="always", **COMPILE)
-def _store(code: NDArray[np.int16], codes: NDArray[np.int8], place: int) -> None:
-    """Write a code at its place, plane by plane."""
-    for plane in range(codes.shape[1]):
-        for axis in range(PLANE):
-            codes[place // LANES, plane, place % LANES, axis] = np.int8(code[plane * PLANE + axis])
+def _store(
+    code: NDArray[np.int16],
+    points: NDArray[np.int8],
+    codes: NDArray[np.int8],
+    sketches: NDArray[np.uint8],
+    place: int,
+) -> None:
+    """Write a code and its sketch at their place."""
+    for axis in range(len(code)):
+        codes[place, axis] = np.int8(code[axis])
+    sketch(code, points, sketches, place)
 
 
 @njit(**COMPILE)
@@ -53,7 +66,9 @@ def file(
     centres: NDArray[np.int8],
     group_centres: NDArray[np.int8],
     group_begins: NDArray[np.int32],
+    points: NDArray[np.int8],
     codes: NDArray[np.int8],
+    sketches: NDArray[np.uint8],
     chains: NDArray[np.int32],
     members: NDArray[np.int32],
     places: NDArray[np.int32],
@@ -62,16 +77,13 @@ def file(
     """File each slot under its nearest centre, or one nearly as near."""
     clusters = len(centres)
     capacity = len(keys) // (len(chains) // clusters)
-    planes = codes.shape[1]
-    code = np.empty(planes * PLANE, np.int16)
+    code = np.empty(codes.shape[1], np.int16)
     group_distances = np.empty(len(group_centres), np.int32)
     for slot in slots:
         if places[slot, CHAIN] >= 0:
             source, hole = remove(slot, chains, members, places, free)
-            for plane in range(planes):
-                for axis in range(PLANE):
-                    moved = codes[source // LANES, plane, source % LANES, axis]
-                    codes[hole // LANES, plane, hole % LANES, axis] = moved
+            codes[hole] = codes[source]
+            move(sketches, source, hole)
         encode(keys[slot], mean, axes, code)
         for group in range(len(group_centres)):
             group_distances[group] = _code_distance(group_centres, group, code)
@@ -84,7 +96,7 @@ def file(
                 if distance < nearest_distance:
                     nearest, nearest_distance = cluster, distance
         place = append(slot, slot // capacity * clusters + nearest, chains, members, places, free)
-        _store(code, codes, place)
+        _store(code, points, codes, sketches, place)
 
 
 @njit(**COMPILE)
@@ -116,16 +128,30 @@ def encode_filed(
     keys: NDArray[np.float32],
     mean: NDArray[np.float32],
     axes: NDArray[np.float32],
+    points: NDArray[np.int8],
     codes: NDArray[np.int8],
+    sketches: NDArray[np.uint8],
     places: NDArray[np.int32],
 ) -> None:
     """Write the codes of all filed slots again, as they are not part of a checkpoint."""
-    planes = codes.shape[1]
-    code = np.empty(planes * PLANE, np.int16)
+    code = np.empty(codes.shape[1], np.int16)
     for slot in range(len(places)):
         if places[slot, CHAIN] >= 0:
             encode(keys[slot], mean, axes, code)
-            _store(code, codes, places[slot, PLACE])
+            _store(code, points, codes, sketches, places[slot, PLACE])
+
+
+@njit(**COMPILE)
+def store(
+    places: NDArray[np.int32],
+    stored: NDArray[np.int8],
+    points: NDArray[np.int8],
+    codes: NDArray[np.int8],
+    sketches: NDArray[np.uint8],
+) -> None:
+    """Put codes back at their places, with their sketches."""
+    for index, place in enumerate(places):
+        _store(stored[index].astype(np.int16), points, codes, sketches, place)
 
 
 @njit(**COMPILE)
@@ -178,9 +204,19 @@ def _holds(candidates: NDArray[np.int64], slot: int) -> bool:
 
 
 @njit(inline="always", **COMPILE)
-def _begin(place: np.int32, plane: int, planes: int) -> np.int64:
-    """Return where in the flat codes a plane of the entry at this place begins."""
-    return ((np.int64(place) // LANES * planes + plane) * LANES + np.int64(place) % LANES) * PLANE
+def _parts(count: int) -> int:
+    """Return how many parts of a block hold so many entries."""
+    return (count + LANES_LOOKED_UP - 1) // LANES_LOOKED_UP
+
+
+@njit(inline="always", **COMPILE)
+def _threshold(limit: np.int32, asked: Asked, units: np.float32) -> tuple[np.int64, np.float32]:
+    """Return the sum up to which sketches pass, and its unit; first make tables, where there are none for the limit."""
+    distances, tables, error, margin = asked
+    most = allowed(limit, error, margin)
+    if most * units < FEWEST_UNITS:
+        units = tabulate(distances, most, tables)
+    return np.int64(most * units) + 1, units
 
 
 @njit(**COMPILE)
@@ -190,40 +226,52 @@ def _scan(
     todo: int,
     neighbours: int,
     code: NDArray[np.int16],
+    asked: Asked,
+    units: np.float32,
     candidate_distances: NDArray[np.int32],
     candidates: NDArray[np.int64],
     codes: NDArray[np.int8],
+    sketches: NDArray[np.uint8],
     members: NDArray[np.int32],
-) -> None:
-    """Merge the entries of some blocks into the candidates."""
-    planes = codes.shape[1]
-    distances = np.empty(LANES, np.int32)
-    near = np.empty(LANES, np.int32)
+) -> np.float32:
+    """Merge the entries of some blocks into the candidates; return the unit of the tables, 0 while there are none.
+
+    As long as there are not enough candidates every entry passes, later those whose sketches are near enough. What
+    passed waits for its code to arrive from memory.
+    """
+    size = sketches.shape[1] * LANES_LOOKED_UP
+    waiting = np.empty(WAITING + LANES, np.int64)
+    waits = 0
+    threshold = np.int64(0)
     limit = _limit(candidate_distances[neighbours - 1])
+    if limit < FARTHEST:
+        threshold, units = _threshold(limit, asked, units)
     for index in range(todo):
-        block = np.int64(blocks[index])
-        count = counts[index]
-        begin = block * planes * LANES * PLANE
-        next_begin = np.int64(blocks[min(index + 1, todo - 1)]) * planes * LANES * PLANE
-        later_begin = np.int64(blocks[min(index + BLOCKS_AHEAD, todo - 1)]) * planes * LANES * PLANE
-        for lane in range(count):
-            distances[lane] = plane_distance(codes, begin + lane * PLANE, code, 0)
-            prefetch(codes, next_begin + lane * PLANE)
-            prefetch_nearer(codes, later_begin + lane * PLANE)
-        passed = 0
-        for lane in range(count):  # without a branch, which would be mispredicted
-            near[passed] = lane
-            passed += distances[lane] < limit
-        for index_near in range(passed):
-            lane = near[index_near]
-            distance = distances[lane]
-            for plane in range(1, planes):
-                distance += plane_distance(codes, begin + (plane * LANES + lane) * PLANE, code, plane * PLANE)
-            if distance < limit and distance < candidate_distances[-1]:
-                slot = members[block, lane]
-                if not _holds(candidates, slot):
-                    insert(candidate_distances, candidates, distance, slot)
-                    limit = _limit(candidate_distances[neighbours - 1])
+        ahead = min(index + BLOCKS_AHEAD, todo - 1)
+        prefetch(sketches, np.int64(blocks[ahead]) * PARTS, _parts(counts[ahead]) * size)
+        for part in range(_parts(counts[index])):
+            first = np.int64(blocks[index]) * LANES + part * LANES_LOOKED_UP
+            passed = np.int64(-1)
+            if units > 0:
+                passed = lanes_within(sketches, first // LANES_LOOKED_UP, asked[1], threshold)
+            passed &= (np.int64(1) << min(counts[index] - part * LANES_LOOKED_UP, LANES_LOOKED_UP)) - 1
+            while passed:
+                waiting[waits] = first + lowest_bit(passed)
+                prefetch(codes, waiting[waits], len(code))
+                waits += 1
+                passed &= passed - 1
+        if waits >= WAITING or units == 0 or index == todo - 1:
+            for place in waiting[:waits]:
+                distance = _code_distance(codes, place, code)
+                if distance < limit and distance < candidate_distances[-1]:
+                    slot = members[place // LANES, place % LANES]
+                    if not _holds(candidates, slot):
+                        insert(candidate_distances, candidates, distance, slot)
+                        limit = _limit(candidate_distances[neighbours - 1])
+            waits = 0
+            if limit < FARTHEST:
+                threshold, units = _threshold(limit, asked, units)
+    return units
 
 
 @njit(inline="always", **COMPILE)
@@ -233,35 +281,47 @@ def _spread(near: int) -> np.float64:
 
 
 @njit(**COMPILE)
-def needed_effort(
+def needed(
     query: NDArray[np.float32],
     action: int,
     slots: NDArray[np.int64],
-    needed: NDArray[np.float64],
+    efforts: NDArray[np.float32],
+    margins: NDArray[np.float32],
     mean: NDArray[np.float32],
     axes: NDArray[np.float32],
     centre_planes: NDArray[np.int8],
+    points: NDArray[np.int8],
+    mean_error: NDArray[np.float32],
+    codes: NDArray[np.int8],
+    sketches: NDArray[np.uint8],
     chains: NDArray[np.int32],
     places: NDArray[np.int32],
     size: int,
 ) -> None:
-    """Write the least effort at which a search comes to each of these entries of an action; 0 where there is none."""
+    """Write how little effort and margin a search needs to find each of these nearest; 0 where there is none."""
     clusters = len(centre_planes)
     code = np.empty(axes.shape[1], np.int16)
     order = np.empty(clusters, np.int32)
+    distances = np.empty((len(points), POINTS), np.float32)
     encode(query, mean, axes, code)
+    error = max(measure(code, points, distances), mean_error[0])
     spread = _spread(_sort_clusters(centre_planes, code, order))
     before = np.empty(clusters, np.int64)
     looked_at = 0
     for cluster in order:
         before[cluster] = looked_at
         looked_at += chains[action * clusters + cluster, SIZE]
+    farthest = np.int32(0)
+    for slot in slots:
+        if slot >= 0:
+            farthest = max(farthest, _code_distance(codes, places[slot, PLACE], code))
     for index, slot in enumerate(slots):
-        needed[index] = 0.0
+        efforts[index] = margins[index] = 0.0
         if slot >= 0:
             entries = before[places[slot, CHAIN] - action * clusters]
             if entries >= LEAST_LOOKED_AT:
-                needed[index] = (entries + 2) / (size * spread)  # one more than it takes, for rounding
+                efforts[index] = (entries + 2) / (size * spread)  # one more than it takes, for rounding
+            margins[index] = needed_margin(distances, error, _limit(farthest), sketches, places[slot, PLACE])
 
 
 @njit(**COMPILE)
@@ -272,13 +332,17 @@ def nearest(
     slots: NDArray[np.int64],
     remember: bool,
     effort: float,
+    margin: np.float32,
     keys: NDArray[np.float32],
     last_candidates: NDArray[np.int64],
     newest: NDArray[np.int64],
     mean: NDArray[np.float32],
     axes: NDArray[np.float32],
     centre_planes: NDArray[np.int8],
+    points: NDArray[np.int8],
+    mean_error: NDArray[np.float32],
     codes: NDArray[np.int8],
+    sketches: NDArray[np.uint8],
     chains: NDArray[np.int32],
     members: NDArray[np.int32],
     places: NDArray[np.int32],
@@ -293,8 +357,9 @@ def nearest(
     """
     actions, neighbours = slots.shape[1:]
     clusters = len(centre_planes)
-    planes = codes.shape[1]
-    code = np.empty(planes * PLANE, np.int16)
+    code = np.empty(codes.shape[1], np.int16)
+    distances = np.empty((len(points), POINTS), np.float32)
+    tables = np.empty((len(points), POINTS), np.uint8)
     order = np.empty(clusters, np.int32)
     blocks = np.empty(BLOCKS_AT_ONCE, np.int32)
     counts = np.empty(BLOCKS_AT_ONCE, np.int32)
@@ -302,6 +367,7 @@ def nearest(
     candidate_distances = np.empty(last_candidates.shape[1], np.int32)
     for row in range(len(queries)):
         encode(queries[row], mean, axes, code)
+        asked = (distances, tables, max(measure(code, points, distances), mean_error[0]), margin)
         share = effort * _spread(_sort_clusters(centre_planes, code, order))
         for action in range(actions):
             if not wanted[row, action]:
@@ -311,17 +377,13 @@ def nearest(
             for likely in (last_candidates[action], newest[action]):
                 for slot in likely:
                     if slot >= 0:
-                        prefetch(codes, _begin(places[slot, PLACE], 0, planes))
+                        prefetch(codes, places[slot, PLACE], len(code))
                 for slot in likely:
                     if slot >= 0:
-                        distance = plane_distance(codes, _begin(places[slot, PLACE], 0, planes), code, 0)
-                        if distance >= candidate_distances[-1]:
-                            continue
-                        for plane in range(1, planes):
-                            begin = _begin(places[slot, PLACE], plane, planes)
-                            distance += plane_distance(codes, begin, code, plane * PLANE)
+                        distance = _code_distance(codes, places[slot, PLACE], code)
                         if distance < candidate_distances[-1] and not _holds(candidates, slot):
                             insert(candidate_distances, candidates, distance, slot)
+            units = np.float32(0)
             todo = 0
             budget = max(np.int64(share * sizes[action]), LEAST_LOOKED_AT)
             for cluster in order:
@@ -330,19 +392,24 @@ def nearest(
                 budget -= chains[chain, SIZE]
                 while block >= 0:
                     if todo == BLOCKS_AT_ONCE:
-                        _scan(blocks, counts, todo, neighbours, code, candidate_distances, candidates, codes, members)
+                        units = _scan(
+                            blocks, counts, todo, neighbours, code, asked, units,
+                            candidate_distances, candidates, codes, sketches, members,
+                        )  # fmt: skip
                         todo = 0
                     blocks[todo], counts[todo] = block, count
                     todo += 1
                     block, count = members[block, NEXT], np.int32(LANES)
                 if budget <= 0:
                     break
-            _scan(blocks, counts, todo, neighbours, code, candidate_distances, candidates, codes, members)
+            _scan(
+                blocks, counts, todo, neighbours, code, asked, units,
+                candidate_distances, candidates, codes, sketches, members,
+            )  # fmt: skip
             limit = _limit(candidate_distances[neighbours - 1])
             ranked = 0
             while ranked < len(candidates) and candidates[ranked] >= 0 and candidate_distances[ranked] <= limit:
-                for dimension in range(0, keys.shape[1], 16):
-                    prefetch(keys, candidates[ranked] * keys.shape[1] + dimension)
+                prefetch(keys, candidates[ranked], keys.itemsize * keys.shape[1])
                 ranked += 1
             found_distances, found_slots = squared_distances[row, action], slots[row, action]
             found_distances[:] = np.inf

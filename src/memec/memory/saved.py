@@ -67,13 +67,14 @@ def check_search(
             "asked": (np.float32, asked),
             "needed": (np.float32, needed),
             "counts": (np.int64, (counts,)),
-            "measures": (np.float64, (3,)),
+            "measures": (np.float64, (4,)),
         },
     )
+    _refuse(not np.isfinite(arrays["measures"]).all(), "has measures that are no numbers")
     for likely in (arrays["last_candidates"], arrays["newest"]):
         _refuse((likely < -1).any() or (likely >= slots).any(), "has candidates that do not exist")
     _refuse(
-        (arrays["counts"] < 0).any() or (arrays["puts"] < 0).any() or (arrays["measures"] < 0).any(),
+        (arrays["counts"] < 0).any() or (arrays["puts"] < 0).any() or (arrays["measures"][[0, 2, 3]] < 0).any(),
         "counts below zero",
     )
 
@@ -92,18 +93,22 @@ def check_index(arrays: Arrays, actions: int, slots: int, key_size: int, lanes: 
             "centres": (np.int8, (clusters, code_size)),
             "group_centres": (np.int8, (groups, code_size)),
             "group_begins": (np.int32, (groups + 1,)),
+            "points": (np.int8, (3 * code_size // 8, 2, 16)),
+            "sketch_error": (np.float32, (1,)),
             "chains": (np.int32, (chains, 3)),
             "members": (np.int32, (blocks, lanes + 1)),
             "places": (np.int32, (slots, 2)),
             "free": (np.int32, (blocks + 1,)),
         },
     )
+    error = float(arrays["sketch_error"][0])
+    _refuse(not 0 <= error < np.inf, "has sketches that are wrong by no number")
     lagging = arrays["lagging_slots"]
     check_arrays(
         arrays,
         {
             "lagging_slots": (np.int64, (len(lagging),)),
-            "lagging_codes": (np.int8, (len(lagging), code_size // plane, plane)),
+            "lagging_codes": (np.int8, (len(lagging), code_size)),
         },
     )
     filed = (lagging >= 0).all() and (lagging < slots).all() and (arrays["places"][lagging, CHAIN] >= 0).all()

@@ -1,0 +1,136 @@
+"""Sketches of codes: half a byte for two numbers, enough to dismiss most entries without reading their codes.
+
+The numbers of a code are taken in pairs, one of much variance with one of little, and each pair is sketched as the
+nearest of 16 points fitted to it. So the squared distance of a query to a sketch is a sum of numbers looked up in
+tables of 16, one for each pair. With 8 bits a number, processors look up 16 or 32 of them with one instruction.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from memec.memory.clusters import k_means
+from memec.memory.intrinsics import LANES_LOOKED_UP
+from memec.memory.kernels import COMPILE
+
+POINTS = 16
+FITTED_BY = 4_096
+# Sums stay at 255: tables are made so that what may pass is at most this, and made anew when that is a fourth of it.
+MOST_UNITS, FEWEST_UNITS = np.float32(200), np.float32(50)
+
+
+def sketched_pairs(size: int) -> int:
+    """Return how many pairs of a code's numbers are sketched: the quarter with the least variance is left out."""
+    return 3 * size // 8
+
+
+@dataclass(frozen=True)
+class Sketching:
+    """The points that pairs of numbers are sketched as."""
+
+    points: NDArray[np.int8]
+    """[pairs, 2, 16]"""
+    error: NDArray[np.float32]
+    """The mean squared distance of a code from its sketch."""
+
+    @classmethod
+    def fit(cls, codes: NDArray[np.float32]) -> "Sketching":
+        """Fit the points to codes in random order."""
+        codes = np.rint(codes[:FITTED_BY])
+        pairs = sketched_pairs(codes.shape[1])
+        points = np.empty((pairs, 2, POINTS), np.int8)
+        error = 0.0
+        for pair in range(pairs):
+            own = np.ascontiguousarray(codes[:, _numbers(pair, pairs)])
+            centres = np.rint(k_means(own, POINTS))
+            points[pair] = centres[np.arange(POINTS) % len(centres)].T
+            error += float(((own[:, :, None] - points[pair]) ** 2).sum(1).min(1).mean())
+        return cls(points, np.array([error], np.float32))
+
+
+@njit(inline="always", **COMPILE)
+def _numbers(pair: int, pairs: int) -> tuple[int, int]:
+    """Return which numbers of a code make up a pair, so that it is worth about as much as any other."""
+    return pair, 2 * pairs - 1 - pair
+
+
+@njit(inline="always", **COMPILE)
+def _distance(code: NDArray[np.int16], points: NDArray[np.int8], pair: int, point: int) -> np.int32:
+    one, other = _numbers(pair, len(points))
+    difference = np.int32(code[one]) - np.int32(points[pair, 0, point])
+    another = np.int32(code[other]) - np.int32(points[pair, 1, point])
+    return difference * difference + another * another
+
+
+@njit(inline="always", **COMPILE)
+def _nearest_point(code: NDArray[np.int16], points: NDArray[np.int8], pair: int) -> np.int32:
+    least = np.int32(2**31 - 1)
+    for point in range(POINTS):  # without a branch, so that it vectorises: the point is in the last four bits
+        least = min(least, _distance(code, points, pair, point) * np.int32(POINTS) + np.int32(point))
+    return least % np.int32(POINTS)
+
+
+@njit(**COMPILE)
+def sketch(code: NDArray[np.int16], points: NDArray[np.int8], sketches: NDArray[np.uint8], place: int) -> None:
+    """Write the sketch of a code: the low halves of its bytes hold the first pairs, the high halves the others."""
+    rows = len(points) // 2
+    block, lane = place // LANES_LOOKED_UP, place % LANES_LOOKED_UP
+    for row in range(rows):
+        both = _nearest_point(code, points, row) | _nearest_point(code, points, rows + row) << 4
+        sketches[block, row, lane] = np.uint8(both)
+
+
+@njit(inline="always", **COMPILE)
+def move(sketches: NDArray[np.uint8], source: int, hole: int) -> None:
+    """Copy a sketch from one place to another."""
+    for row in range(sketches.shape[1]):
+        moved = sketches[source // LANES_LOOKED_UP, row, source % LANES_LOOKED_UP]
+        sketches[hole // LANES_LOOKED_UP, row, hole % LANES_LOOKED_UP] = moved
+
+
+@njit(**COMPILE)
+def measure(code: NDArray[np.int16], points: NDArray[np.int8], distances: NDArray[np.float32]) -> np.float32:
+    """Write the squared distance of each pair from each point, and return that of the code from its own sketch."""
+    error = np.float32(0)
+    for pair in range(len(points)):
+        least = np.float32(np.inf)
+        for point in range(POINTS):
+            distances[pair, point] = np.float32(_distance(code, points, pair, point))
+            least = min(least, distances[pair, point])
+        error += least
+    return error
+
+
+@njit(inline="always", **COMPILE)
+def allowed(limit: np.int32, error: np.float32, margin: np.float32) -> np.float32:
+    """Return the squared distance up to which a query comes to the sketches of entries that are within the limit.
+
+    A sketch is farther by its error, and by chance some more or less, which goes with the root of both.
+    """
+    return np.float32(np.float32(limit) + error + margin * np.sqrt(np.float32(limit) * error))
+
+
+@njit(**COMPILE)
+def needed_margin(
+    distances: NDArray[np.float32], error: np.float32, limit: np.int32, sketches: NDArray[np.uint8], place: int
+) -> np.float32:
+    """Return the least margin with which the entry at this place is let through."""
+    rows = sketches.shape[1]
+    total = np.float32(0)
+    for row in range(rows):
+        both = sketches[place // LANES_LOOKED_UP, row, place % LANES_LOOKED_UP]
+        total += distances[row, both & 15] + distances[rows + row, both >> 4]
+    return np.float32((total - np.float32(limit) - error) / np.sqrt(np.float32(limit) * error + 1))
+
+
+@njit(**COMPILE)
+def tabulate(distances: NDArray[np.float32], most: np.float32, tables: NDArray[np.uint8]) -> np.float32:
+    """Write the tables in units of which `most` has 200, and return how many of them there are to 1."""
+    units = MOST_UNITS / most
+    for pair in range(len(tables)):
+        for point in range(POINTS):
+            rounded = min(distances[pair, point] * units + np.float32(0.5), np.float32(255))
+            tables[pair, point] = np.uint8(np.int32(rounded))
+    return units

@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from memec.memory import approximate
+from memec.memory.approximate import Approximate
+from memec.memory.intrinsics import LANES_LOOKED_UP, lanes_within, lanes_within_by_loop
+from memec.memory.sketches import POINTS, Sketching, measure, move, sketch, tabulate
+
+from .oracle import ask, nearest, recall
+from .test_approximate import ACTIONS, CAPACITY, NEIGHBOURS, atari_like, clustered
+
+
+@njit
+def by_instruction(rows, block, tables, threshold):
+    return lanes_within(rows, block, tables, threshold)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rows=st.sampled_from([2, 4, 12, 24, 96]),
+    largest=st.sampled_from([1, 8, 60, 256]),
+    threshold=st.integers(0, 254),
+)
+def test_the_processors_instruction_finds_what_a_loop_finds(seed, rows, largest, threshold):
+    rng = np.random.default_rng(seed)
+    sketches = rng.integers(0, 256, (3, rows, LANES_LOOKED_UP)).astype(np.uint8)
+    tables = rng.integers(0, largest, (2 * rows, POINTS)).astype(np.uint8)
+    for block in range(3):
+        low, high = sketches[block] & 15, sketches[block] >> 4
+        row = np.arange(rows)[:, None]
+        sums = tables[row, low].sum(0, dtype=int) + tables[rows + row, high].sum(0, dtype=int)
+        expected = int(((sums <= threshold) << np.arange(LANES_LOOKED_UP)).sum())
+        assert by_instruction(sketches, block, tables, threshold) == expected
+        assert lanes_within_by_loop(sketches, block, tables, threshold) == expected
+
+
+def fitted(rng, count=2_000, size=64):
+    codes = np.clip(np.rint(rng.standard_normal((count, size)) * np.linspace(60, 4, size)), -127, 127)
+    return codes.astype(np.int16), Sketching.fit(codes.astype(np.float32))
+
+
+def test_a_sketch_is_the_nearest_there_is_and_its_error_known():
+    rng = np.random.default_rng(0)
+    codes, sketching = fitted(rng)
+    pairs = len(sketching.points)
+    sketches = np.zeros((2, pairs // 2, LANES_LOOKED_UP), np.uint8)
+    distances = np.empty((pairs, POINTS), np.float32)
+    errors = [measure(code, sketching.points, distances) for code in codes]
+    for place, code in enumerate(codes[: 2 * LANES_LOOKED_UP]):
+        sketch(code, sketching.points, sketches, place)
+        measure(code, sketching.points, distances)
+        both = sketches[place // LANES_LOOKED_UP, :, place % LANES_LOOKED_UP]
+        chosen = np.concatenate([both & 15, both >> 4])
+        np.testing.assert_array_equal(distances[np.arange(pairs), chosen], distances.min(1))
+    own = np.stack([codes[:, [pair, 2 * pairs - 1 - pair]] for pair in range(pairs)], 1)
+    assert sketching.error[0] == pytest.approx(np.mean(errors), rel=1e-4)
+    assert sketching.error[0] < 0.2 * own.var(0).sum()
+
+
+def test_a_moved_sketch_is_the_same():
+    rng = np.random.default_rng(0)
+    sketches = rng.integers(0, 256, (2, 12, LANES_LOOKED_UP)).astype(np.uint8)
+    before = sketches.copy()
+    move(sketches, 20, 3)
+    np.testing.assert_array_equal(sketches[0, :, 3], before[1, :, 4])
+    sketches[0, :, 3] = before[0, :, 3]
+    np.testing.assert_array_equal(sketches, before)
+
+
+def test_tables_say_how_far_a_sketch_is():
+    rng = np.random.default_rng(0)
+    codes, sketching = fitted(rng)
+    pairs = len(sketching.points)
+    distances = np.empty((pairs, POINTS), np.float32)
+    tables = np.empty((pairs, POINTS), np.uint8)
+    measure(codes[0], sketching.points, distances)
+    chosen = rng.integers(0, POINTS, (200, pairs))
+    exact = distances[np.arange(pairs), chosen].sum(1)
+    most = np.float32(np.quantile(exact, 0.9))
+    units = tabulate(distances, most, tables)
+    sums = np.minimum(255, tables[np.arange(pairs), chosen].sum(1, dtype=int))
+    within = exact <= most
+    np.testing.assert_allclose(sums[within] / units, exact[within], atol=0.05 * most)
+    assert (sums[exact > 1.1 * most] > most * units).all()
+
+
+def indexed_and_asked(data):
+    """A search over one part of a stream, and queries from the other."""
+    rng = np.random.default_rng(0)
+    stream = data(rng, ACTIONS * CAPACITY + 6_000)
+    order = rng.permutation(len(stream))
+    keys, asked = stream[order[6_000:]], stream[order[:6_000]]
+    backend = Approximate(keys, ACTIONS, NEIGHBOURS)
+    backend.put(np.arange(len(keys)))
+    found = np.concatenate([ask(backend, query[None], ACTIONS, NEIGHBOURS)[0] for query in asked])
+    best, _ = nearest(keys, np.ones(len(keys), np.bool_), asked[-500:], ACTIONS, NEIGHBOURS)
+    assert backend.effort < 0.5
+    return backend, recall(found[-500:], best)
+
+
+def margin(backend):
+    return backend.arrays()["measures"][1]
+
+
+def test_the_margin_is_found_that_lets_true_neighbours_pass():
+    """Keys on a smooth surface need more of it than keys in blobs."""
+    (blobs, blobs_recall), (surface, surface_recall) = indexed_and_asked(clustered), indexed_and_asked(atari_like)
+    assert min(blobs_recall, surface_recall) >= 0.99
+    assert -1 < margin(blobs) < 0.8 < margin(surface) < 3
+
+
+def test_a_search_that_started_with_too_small_a_margin_finds_out(monkeypatch):
+    monkeypatch.setattr(approximate, "FIRST_MARGIN", 0.0)
+    backend, found = indexed_and_asked(atari_like)
+    assert found >= 0.99
+    assert margin(backend) > 0.8
