@@ -92,9 +92,8 @@ def brute_force(keys: NDArray[np.float32], queries: NDArray[np.float32], action:
     capacity = len(keys) // ACTIONS
     own = keys[action * capacity : (action + 1) * capacity]
     best = np.empty((len(queries), NEIGHBOURS), np.float32)
-    for index, query in enumerate(queries):
-        near = faiss.knn(query[None], own, 10 * NEIGHBOURS)[1][0]
-        best[index] = np.sort(((own[near] - query) ** 2).sum(1))[:NEIGHBOURS]
+    for index, near in enumerate(faiss.knn(queries, own, 10 * NEIGHBOURS)[1]):
+        best[index] = np.sort(((own[near] - queries[index]) ** 2).sum(1))[:NEIGHBOURS]
     return best
 
 

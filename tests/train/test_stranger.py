@@ -156,7 +156,7 @@ def test_a_memory_with_an_index_comes_back(indexed: tuple[Memory, dict[str, Any]
         np.testing.assert_array_equal(array, arrays[name], err_msg=name)
 
 
-BOOKS = ["chains", "members", "places", "free", "group_begins", "lagging_slots"]
+BOOKS = ["chains", "members", "places", "free", "group_begins", "lagging_slots", "points"]
 
 
 @pytest.mark.parametrize("name", [*(f"search.index.{book}" for book in BOOKS), "search.last_candidates", "sizes"])
@@ -182,3 +182,17 @@ def test_no_number_in_the_books_of_an_index_leads_out_of_it(indexed: tuple[Memor
             slots = other.recall(keys).slots
             assert slots.min() >= -1 and slots.max() < 800
             other.write(rng.integers(2, size=3), keys, keys[:, 0], rng.integers(0, 2**63, (3, 2), np.uint64))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [("index.sketch_error", 0, -1), ("index.sketch_error", 0, np.nan), ("measures", 1, np.inf), ("measures", 0, -1)],
+)
+def test_a_search_whose_measures_are_no_numbers_is_refused(
+    indexed: tuple[Memory, dict[str, Any]], name: str, place: int, value: float
+) -> None:
+    memory, arrays = indexed
+    changed = arrays[f"search.{name}"].copy()
+    changed[place] = value
+    with pytest.raises(MemecError, match="does not fit"):
+        Memory(memory.settings, 2, 40, seed=1).restore(arrays | {f"search.{name}": changed})

@@ -44,9 +44,9 @@ LOOK_EVERY, MORE_EFFORT = 12, 4
 FIRST_LOOKS, LOOK_FIRST_EVERY = 128, 6
 # An index is judged by at least so many queries; one that was not good enough is judged again after as many looks.
 FEWEST_ASKED = 16
-# The effort follows from what the last so many looks would have needed, once there are a few. More of them are less a
-# matter of chance, fewer follow a change of play sooner.
-LOOKS_REMEMBERED, FEWEST_LOOKS, LEARN_EVERY = 512, 32, 8
+# The effort follows from what the last looks would have needed, once there are a few: many, which are less a matter of
+# chance, and the latest few, which follow at once when play has become harder. For these the target itself is enough.
+LOOKS_REMEMBERED, LATEST_LOOKS, LEARN_EVERY = 1_024, 32, 8
 # The recall is aimed above the target by this part of what is missing to 1, as play may go on to be harder than what
 # the looks have seen; by half of it where a network makes the keys, for most are asked for by replayed batches then.
 AIM_ABOVE = 0.4
@@ -322,9 +322,11 @@ class Approximate:
         """
         self._needed[:, self._needs % LOOKS_REMEMBERED] = needed
         self._needs += 1
-        if self._needs >= FEWEST_LOOKS and self._needs % LEARN_EVERY == 0:
+        if self._needs >= LATEST_LOOKS and self._needs % LEARN_EVERY == 0:
             efforts, margins = self._needed[:, : min(self._needs, LOOKS_REMEMBERED)].reshape(2, -1)
-            self._effort = min(1.0, max(LEAST_EFFORT, self._extra * _least(efforts, self._aim)))
+            latest = self._needed[0, (self._needs - 1 - np.arange(LATEST_LOOKS)) % LOOKS_REMEMBERED].ravel()
+            effort = max(_least(efforts, self._aim), _least(latest, self._target))
+            self._effort = min(1.0, max(LEAST_EFFORT, self._extra * effort))
             self._margin = max(LEAST_MARGIN, _least(margins, PASSED))
 
 
