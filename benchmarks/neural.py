@@ -1,19 +1,15 @@
-"""What NEC and D3QN cost: a training step against the bare torch work in it, the share of search, and memory."""
+"""What NEC and D3QN cost: a training step against the bare torch work in it, and the share of search."""
 
-import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from benchmarks.measure import Row, at_least, at_most, median_ratio, progress, seconds
-from benchmarks.recordings import recorded_keys, recorded_network_keys
-from benchmarks.steps import environment_alone, fill, fill_in_order
+from benchmarks.recordings import recorded_network_keys
+from benchmarks.steps import environment_alone, fill_in_order
 from memec.agents import D3QN, NEC
 from memec.agents.neural import NeuralAgent
 from memec.experiments.presets import settings_for
@@ -113,43 +109,6 @@ def share_of_search(steps: int = 400) -> Row:
     return at_most("nec, Pong: share of search, 100,000 entries per action", spent / total, 0.15, note)
 
 
-def gigabytes(kind: str) -> float:
-    """Return the most memory that a process of its own took."""
-    command = [sys.executable, "-c", f"from benchmarks.neural import take_memory; take_memory({kind!r})"]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def take_memory(kind: str) -> None:
-    """Fill what an Atari run fills, and print the gigabytes that this process took."""
-    if kind == "d3qn":
-        agent = agent_for(D3QN, "ALE/MsPacman-v5", train_start_steps=0)
-        assert isinstance(agent, D3QN)
-        agent.learn(60)
-        stack = np.ones((4, 84, 84), np.uint8)
-        for number in range(1_000_000):
-            stack[:-1] = stack[1:]
-            stack[-1] = number % 251 + 1
-            agent.replay.begin(stack.copy(), 0)
-    else:
-        agent = agent_for(NEC, "ALE/MsPacman-v5", train_start_steps=6_000)
-        assert isinstance(agent, NEC)
-        agent.learn(6_000)
-        fill(agent.memory, recorded_keys("ALE/MsPacman-v5"))  # MFEC's keys: they take as much room as its own
-        stack = np.ones((4, 84, 84), np.uint8)
-        for number in range(100_000):
-            stack[:-1] = stack[1:]
-            stack[-1] = number % 251 + 1
-            agent.replay.append(stack.copy(), 0, 0.0)
-        agent.learn(100)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
-
-
 def rows() -> list[Row]:
     found = [step_against_torch(NEC, 4.0), step_against_torch(D3QN, 1.5), acrobot_against_the_paper()]
-    found.append(share_of_search())
-    progress("memory of d3qn and nec in Ms. Pac-Man")
-    limits = {"d3qn": 8.0, "nec": 3.0}
-    with ThreadPoolExecutor() as both:
-        for kind, held in zip(limits, both.map(gigabytes, limits), strict=True):
-            found.append(at_most(f"{kind}, Ms. Pac-Man with full replay and memory, GB", held, limits[kind]))
-    return found
+    return [*found, share_of_search()]

@@ -8,18 +8,6 @@ from pathlib import Path
 
 from benchmarks.measure import Row, at_most, progress, seconds
 
-MEMORY = """
-import resource
-from benchmarks.steps import fill, paper_agent
-from benchmarks.recordings import recorded_keys
-keys = recorded_keys("ALE/Pong-v5")
-agent = paper_agent("ALE/Pong-v5")
-fill(agent.memory, keys)
-del keys
-agent.learn(3_000)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
-"""
-
 
 def rows() -> list[Row]:
     progress("start-up")
@@ -35,10 +23,7 @@ def rows() -> list[Row]:
     first_step("CartPole-v1")  # fills the cache of compiled code
     help_seconds = statistics.median(call("--help") for _ in range(5))
     train_seconds = statistics.median(first_step("CartPole-v1") for _ in range(3))
-    progress("memory of a Pong run")
-    finished = subprocess.run([sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True)
     return [
         at_most("memec --help, seconds", help_seconds, 1.0),
         at_most("memec train CartPole-v1 to the first step and out, compiled code cached, seconds", train_seconds, 5.0),
-        at_most("resident memory of an MFEC Pong run, 100,000 entries per action, GB", float(finished.stdout), 2.0),
     ]
