@@ -21,6 +21,7 @@ MOST_SLOTS_FOR_EXACT = 10_000
 NOT_FINITE = "A key to look up is NaN or infinite."
 NO_STATE_IDS = np.empty((0, 2), np.uint64)
 BYTES_PER_ENTRY = 8 + 16 + 8 + 8 + 4 * 4  # return, state id, step, stamp, map at up to quarter load
+BYTES_PER_SEARCHED_ENTRY = 3 * 4  # its slot in a block, its chain and its place there
 
 
 class MemorySettings(Settings):
@@ -119,8 +120,12 @@ class Memory:
         seed: int = 0,
     ) -> None:
         slots = actions * settings.capacity
+        large = key_size > LONGEST_KEY_FOR_EXACT and slots > MOST_SLOTS_FOR_EXACT
+        self._is_approximate = settings.search == "approximate" or (settings.search == "auto" and large)
+        # The search holds a code and a sketch of each key, or each key once more.
+        searched = 2 * key_size if self._is_approximate else 4 * key_size
         refuse_if_too_large(
-            slots * (4 * key_size + BYTES_PER_ENTRY),
+            slots * (4 * key_size + BYTES_PER_ENTRY + searched + BYTES_PER_SEARCHED_ENTRY),
             f"A memory of {settings.capacity:,} entries per action",
             "memory.capacity",
         )
@@ -368,11 +373,6 @@ class Memory:
         """Return the slots that hold an entry."""
         starts = np.arange(self.actions) * self.settings.capacity
         return np.concatenate([np.arange(start, start + size) for start, size in zip(starts, self.sizes, strict=True)])
-
-    @property
-    def _is_approximate(self) -> bool:
-        large = self.key_size > LONGEST_KEY_FOR_EXACT and len(self.keys) > MOST_SLOTS_FOR_EXACT
-        return self.settings.search == "approximate" or (self.settings.search == "auto" and large)
 
     @cached_property
     def _search(self) -> Search:
