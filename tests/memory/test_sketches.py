@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from llvmlite import binding
 from numba import njit
+from numba.extending import intrinsic
 
-from memec.memory import approximate
+from memec.memory import approximate, intrinsics
 from memec.memory.approximate import Approximate
 from memec.memory.intrinsics import LANES_LOOKED_UP, lanes_within, lanes_within_by_loop
 from memec.memory.sketches import POINTS, Sketching, measure, move, sketch, tabulate
@@ -13,9 +15,13 @@ from .oracle import ask, nearest, recall
 from .test_approximate import ACTIONS, CAPACITY, NEIGHBOURS, atari_like, clustered
 
 
-@njit
-def by_instruction(rows, block, tables, threshold):
-    return lanes_within(rows, block, tables, threshold)
+def compiled(function):
+    return njit(lambda rows, block, tables, threshold: function(rows, block, tables, threshold))
+
+
+WAYS = [compiled(lanes_within), lanes_within_by_loop]
+if binding.get_host_cpu_features().get("ssse3"):  # what older processors use
+    WAYS.append(compiled(intrinsic(intrinsics._lanes_within("llvm.x86.ssse3.pshuf.b.128", 16))))
 
 
 @settings(max_examples=100, deadline=None)
@@ -34,8 +40,8 @@ def test_the_processors_instruction_finds_what_a_loop_finds(seed, rows, largest,
         row = np.arange(rows)[:, None]
         sums = tables[row, low].sum(0, dtype=int) + tables[rows + row, high].sum(0, dtype=int)
         expected = int(((sums <= threshold) << np.arange(LANES_LOOKED_UP)).sum())
-        assert by_instruction(sketches, block, tables, threshold) == expected
-        assert lanes_within_by_loop(sketches, block, tables, threshold) == expected
+        for lanes in WAYS:
+            assert lanes(sketches, block, tables, threshold) == expected
 
 
 def fitted(rng, count=2_000, size=64):
