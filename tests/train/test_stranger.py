@@ -196,3 +196,12 @@ def test_a_search_whose_measures_are_no_numbers_is_refused(
     changed[place] = value
     with pytest.raises(MemecError, match="does not fit"):
         Memory(memory.settings, 2, 40, seed=1).restore(arrays | {f"search.{name}": changed})
+
+
+def test_a_search_that_remembers_what_was_never_filed_is_refused(indexed: tuple[Memory, dict[str, Any]]) -> None:
+    memory, arrays = indexed
+    unfiled = np.flatnonzero(arrays["search.index.places"][:, 0] < 0)
+    changed = arrays["search.last_candidates"].copy()
+    changed[0, 0] = unfiled[0]
+    with pytest.raises(MemecError, match="never filed"):
+        Memory(memory.settings, 2, 40, seed=1).restore(arrays | {"search.last_candidates": changed})

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memec.errors import MemecError
 from memec.memory.index import Index
 from memec.memory.kernels import brute_force, note
 from memec.memory.pooled import note_newest
@@ -180,6 +181,8 @@ class Approximate:
             setattr(self, name, int(count))
         self._effort, self._margin, self._extra, self.recall_estimate = map(float, arrays["measures"])
         self._index, self._successor = (self._restored(name, arrays) for name in ("index", "successor"))
+        if self._index is not None and not all(map(self._index.holds, self._likely)):
+            raise MemecError("The saved memory does not fit: its search remembers entries that were never filed.")
 
     def _restored(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> Index | None:
         own = {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}

@@ -104,6 +104,10 @@ class Index:
         )  # fmt: skip
         return needed
 
+    def holds(self, slots: NDArray[np.int64]) -> bool:
+        """Tell whether all of these slots are filed; -1 is nobody."""
+        return bool((self._blocks.places[slots[slots >= 0], CHAIN] >= 0).all())
+
     def arrays(self, lagging: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
         """Return the fit and the books; codes follow from the keys, but for `lagging` slots, which moved meanwhile."""
         names = (
