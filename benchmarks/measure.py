@@ -1,10 +1,13 @@
 """How things are measured here: alternately, repeatedly, and as ratios, because the machine is never quiet."""
 
 import gc
+import re
+import resource
 import statistics
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 REPEATS = 7
@@ -54,3 +57,11 @@ def median_ratio(
 
 def progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+def gigabytes_held() -> float:
+    """Return the most memory this process held so far; what its parent held when it was started is not counted."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return float(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1]) / 1e6  # type: ignore[index]
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

@@ -1,6 +1,5 @@
 """How much memory Atari runs take once everything they keep is full, each in a process of its own."""
 
-import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measure import Row, at_most
+from benchmarks.measure import Row, at_most, gigabytes_held
 from benchmarks.neural import agent_for
 from benchmarks.recordings import recorded_keys
 from benchmarks.steps import fill, paper_agent
@@ -34,7 +33,7 @@ def gigabytes(kind: str) -> float:
 def take_memory(kind: str) -> None:
     """Fill what an Atari run fills, and print the gigabytes that this process took."""
     {"mfec": _mfec, "d3qn": _d3qn, "nec": _nec}[kind]()
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+    print(gigabytes_held())
 
 
 def _mfec() -> None:

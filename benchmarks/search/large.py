@@ -1,7 +1,6 @@
 """`python -m benchmarks.search.large CAPACITY`: an agent with tables of this size, in a process of its own."""
 
 import json
-import resource
 import sys
 import time
 
@@ -9,7 +8,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measure import median_ratio
+from benchmarks.measure import gigabytes_held, median_ratio
 from benchmarks.recordings import recorded_keys
 from benchmarks.search.search import GAMES, ROMS, brute_force
 from benchmarks.search.tables import HELD_OUT_STEPS
@@ -38,7 +37,7 @@ def large(capacity: int) -> dict[str, float]:
         "estimate": agent.memory.recall_estimate,
         "write": write,
         "longest": longest,
-        "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        "gigabytes": gigabytes_held(),
     }
 
 
