@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from memec.errors import MemecError
 from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE, SIZE
+from memec.memory.sketches import POINTS, sketched_pairs
 
 Arrays = Mapping[str, NDArray[Any]]
 Form = tuple[type[np.generic], tuple[int, ...]]
@@ -92,7 +93,7 @@ def check_index(arrays: Arrays, actions: int, slots: int, key_size: int, lanes: 
             "centres": (np.int8, (clusters, code_size)),
             "group_centres": (np.int8, (groups, code_size)),
             "group_begins": (np.int32, (groups + 1,)),
-            "points": (np.int8, (3 * code_size // 8, 2, 16)),
+            "points": (np.int8, (sketched_pairs(code_size), 2, POINTS)),
             "sketch_error": (np.float32, (1,)),
             "chains": (np.int32, (chains, 3)),
             "members": (np.int32, (blocks, lanes + 1)),
