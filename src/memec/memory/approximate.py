@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memec.errors import MemecError
+from memec.memory.filing import note_newest
 from memec.memory.index import Index
 from memec.memory.kernels import brute_force, note
-from memec.memory.pooled import note_newest
 from memec.memory.saved import check_search
 
 SMALL = 8_192

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from memec.memory.intrinsics import PLANE
+from memec.memory.intrinsics import PLANE, plane_distance
 from memec.memory.kernels import COMPILE
 
 # The scale suits the bulk of the keys, with some headroom. The first moments of an episode, whose older frames are
@@ -18,6 +18,11 @@ from memec.memory.kernels import COMPILE
 # along the few axes that tell them from the rest, and told apart from each other by all the others.
 KEPT = 0.95
 HEADROOM = 1.25
+
+
+def code_size(key_size: int) -> int:
+    """Return how many numbers the code of a key has: whole planes."""
+    return -(-key_size // PLANE) * PLANE
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Encoding:
         mean = keys.mean(0, dtype=np.float64).astype(np.float32)
         spread = max(float(np.abs(keys - mean).max()), 1e-30)  # squares of what was divided by it cannot overflow
         _, axes = np.linalg.eigh(_second_moments(keys, mean, spread))
-        padded = np.zeros((size, -(-size // PLANE) * PLANE), np.float32)
+        padded = np.zeros((size, code_size(size)), np.float32)
         padded[:, :size] = axes[:, ::-1]
         unscaled = cls(mean, padded)
         reach = HEADROOM * float(np.quantile(np.abs(unscaled.rotate(keys)).max(1), KEPT))
@@ -88,3 +93,12 @@ def encode(
     for axis in range(len(code)):
         value = rotated[0, axis] if rotated[0, axis] > -127 else np.float32(-127)  # also where it overflowed to NaN
         code[axis] = np.int16(np.rint(min(value, np.float32(127))))
+
+
+@njit(inline="always", **COMPILE)
+def code_distance(codes: NDArray[np.int8], index: int, code: NDArray[np.int16]) -> np.int32:
+    """Squared distance of a whole code."""
+    total = np.int32(0)
+    for begin in range(0, len(code), PLANE):
+        total += plane_distance(codes, np.int64(index) * len(code) + begin, code, begin)
+    return total

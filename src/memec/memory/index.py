@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memec.memory import pooled
+from memec.memory import filing, pooled
 from memec.memory.blocks import CHAIN, PLACE, Blocks
 from memec.memory.clusters import Clusters
-from memec.memory.codes import Encoding
+from memec.memory.codes import Encoding, code_size
 from memec.memory.intrinsics import LANES_LOOKED_UP, PLANE
 from memec.memory.saved import check_index
-from memec.memory.sketches import Sketching
+from memec.memory.sketches import POINTS, Sketching, sketched_pairs
 
 # Counted on three Atari games with 2 x 100,000 entries: 4,096 clusters instead of 2,048 mean a fifth to a half fewer
 # entries to look at for recall .99. The time that choosing among more clusters takes was not weighed against it.
@@ -63,11 +63,11 @@ class Index:
 
     def file(self, slots: NDArray[np.int64]) -> None:
         """File entries, or file them anew after their keys changed."""
-        pooled.file(slots, self._keys, *self._fit, *self._groups, self._sketching[0], *self._coded, *self._books)
+        filing.file(slots, self._keys, *self._fit, *self._groups, self._sketching[0], *self._coded, *self._books)
 
     def unfiled(self, present: NDArray[np.bool_], begin: int, count: int) -> tuple[NDArray[np.int64], int]:
         """Return the next present slots from `begin` on that are not filed, and where to go on after them."""
-        slots, end = pooled.unfiled(present, self._blocks.places, begin, count)
+        slots, end = filing.unfiled(present, self._blocks.places, begin, count)
         return slots, int(end)
 
     def nearest(
@@ -121,12 +121,13 @@ class Index:
     @classmethod
     def restored(cls, keys: NDArray[np.float32], actions: int, arrays: Mapping[str, NDArray[Any]]) -> "Index":
         """Make the index again from its `arrays`, with the keys in place."""
-        check_index(arrays, actions, len(keys), keys.shape[1], pooled.LANES, PLANE)
+        axes = keys.shape[1], code_size(keys.shape[1])
+        check_index(arrays, actions, len(keys), axes, pooled.LANES, (sketched_pairs(axes[1]), 2, POINTS))
         index = cls(keys, actions, arrays)
         index._hold(Blocks(*(arrays[name].copy() for name in ("chains", "members", "places", "free"))))
-        pooled.encode_filed(keys, *index._fit[:2], index._sketching[0], *index._coded, index._blocks.places)
+        filing.encode_filed(keys, *index._fit[:2], index._sketching[0], *index._coded, index._blocks.places)
         places = index._blocks.places[arrays["lagging_slots"], PLACE]
-        pooled.store(places, arrays["lagging_codes"], index._sketching[0], *index._coded)
+        filing.store(places, arrays["lagging_codes"], index._sketching[0], *index._coded)
         return index
 
     def _hold(self, blocks: Blocks) -> None:

@@ -21,7 +21,7 @@ LANES_LOOKED_UP = 16
 LINE = 64
 """Bytes that memory hands over at once."""
 
-BYTE, BIT_COUNT, INDEX = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+BYTE, INT32, INDEX = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 def _function(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
@@ -141,8 +141,8 @@ def _lanes_within(instruction: str, width: int) -> Callable[..., Any]:
 
             def same(value: Any, kind: Any) -> Any:
                 nothing = ir.Constant(kind, ir.Undefined)
-                one = builder.insert_element(nothing, value, ir.Constant(BIT_COUNT, 0))
-                return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(BIT_COUNT, kind.count), None))
+                one = builder.insert_element(nothing, value, ir.Constant(INT32, 0))
+                return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(INT32, kind.count), None))
 
             sketched, table = (_data(context, builder, signature, arguments, place) for place in (0, 2))
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -165,7 +165,7 @@ def _lanes_within(instruction: str, width: int) -> Callable[..., Any]:
             parts = []
             for first in range(0, width, LANES_LOOKED_UP):
                 chosen = list(range(first, first + LANES_LOOKED_UP))
-                mask = ir.Constant(ir.VectorType(BIT_COUNT, LANES_LOOKED_UP), chosen)
+                mask = ir.Constant(ir.VectorType(INT32, LANES_LOOKED_UP), chosen)
                 parts.append(builder.shuffle_vector(total, total, mask))
             total = parts[0] if len(parts) == 1 else add(*parts)
             within = builder.icmp_unsigned("<=", total, same(builder.trunc(arguments[3], BYTE), lanes))

@@ -1,14 +1,14 @@
-"""The compiled half of the approximate search: filing entries as codes, and looking through the nearest clusters."""
+"""The compiled heart of the approximate search: looking through the nearest clusters of each action."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE, SIZE, append, remove
-from memec.memory.codes import encode
+from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE, SIZE
+from memec.memory.codes import code_distance, encode
 from memec.memory.intrinsics import LANES_LOOKED_UP, PLANE, lanes_within, lowest_bit, plane_distance, prefetch
 from memec.memory.kernels import COMPILE, insert, squared_distance
-from memec.memory.sketches import FEWEST_UNITS, POINTS, allowed, measure, move, needed_margin, sketch, tabulate
+from memec.memory.sketches import FEWEST_UNITS, POINTS, allowed, measure, needed_margin, tabulate
 
 # Sketches are looked up for a part of a block at once, and the parts that are empty are not read.
 LANES = 2 * LANES_LOOKED_UP
@@ -19,7 +19,6 @@ ROUNDING = np.float32(2.0)
 # A float32 as an integer: 1 is this number, and 32 bins to an octave are left without its last bits.
 BITS_OF_ONE, BITS_LEFT_OUT = np.int32(127 << 23), 18
 SORTING_BINS = 32 * 22  # squared distances in a plane stay below 2**22
-GROUPS_LOOKED_INTO = 4
 # A search looks at this many entries of an action however small its share; one with fewer is searched in full.
 LEAST_LOOKED_AT = 256
 # A cluster whose squared distance is up to so many times that of the nearest is about as near.
@@ -32,126 +31,6 @@ BLOCKS_AHEAD, WAITING = 8, 32
 
 Asked = tuple[NDArray[np.float32], NDArray[np.uint8], np.float32, np.float32]
 """What sketches are compared with: a query's distances from all points, tables made of them, the error and margin."""
-
-
-@njit(inline="always", **COMPILE)
-def _code_distance(codes: NDArray[np.int8], index: int, code: NDArray[np.int16]) -> np.int32:
-    """Squared distance of a whole code."""
-    total = np.int32(0)
-    for begin in range(0, len(code), PLANE):
-        total += plane_distance(codes, np.int64(index) * len(code) + begin, code, begin)
-    return total
-
-
-@njit(inline="always", **COMPILE)
-def _store(
-    code: NDArray[np.int16],
-    points: NDArray[np.int8],
-    codes: NDArray[np.int8],
-    sketches: NDArray[np.uint8],
-    place: int,
-) -> None:
-    """Write a code and its sketch at their place."""
-    for axis in range(len(code)):
-        codes[place, axis] = np.int8(code[axis])
-    sketch(code, points, sketches, place)
-
-
-@njit(**COMPILE)
-def file(
-    slots: NDArray[np.int64],
-    keys: NDArray[np.float32],
-    mean: NDArray[np.float32],
-    axes: NDArray[np.float32],
-    centres: NDArray[np.int8],
-    group_centres: NDArray[np.int8],
-    group_begins: NDArray[np.int32],
-    points: NDArray[np.int8],
-    codes: NDArray[np.int8],
-    sketches: NDArray[np.uint8],
-    chains: NDArray[np.int32],
-    members: NDArray[np.int32],
-    places: NDArray[np.int32],
-    free: NDArray[np.int32],
-) -> None:
-    """File each slot under its nearest centre, or one nearly as near."""
-    clusters = len(centres)
-    capacity = len(keys) // (len(chains) // clusters)
-    code = np.empty(codes.shape[1], np.int16)
-    group_distances = np.empty(len(group_centres), np.int32)
-    for slot in slots:
-        if places[slot, CHAIN] >= 0:
-            source, hole = remove(slot, chains, members, places, free)
-            codes[hole] = codes[source]
-            move(sketches, source, hole)
-        encode(keys[slot], mean, axes, code)
-        for group in range(len(group_centres)):
-            group_distances[group] = _code_distance(group_centres, group, code)
-        nearest, nearest_distance = 0, FARTHEST
-        for _ in range(min(GROUPS_LOOKED_INTO, len(group_centres))):
-            group = int(np.argmin(group_distances))
-            group_distances[group] = FARTHEST
-            for cluster in range(group_begins[group], group_begins[group + 1]):
-                distance = _code_distance(centres, cluster, code)
-                if distance < nearest_distance:
-                    nearest, nearest_distance = cluster, distance
-        place = append(slot, slot // capacity * clusters + nearest, chains, members, places, free)
-        _store(code, points, codes, sketches, place)
-
-
-@njit(**COMPILE)
-def note_newest(slots: NDArray[np.int64], newest: NDArray[np.int64], puts: NDArray[np.int64], capacity: int) -> None:
-    """Keep the slots put last, of each action, in a ring."""
-    for slot in slots:
-        action = slot // capacity
-        newest[action, puts[action] % newest.shape[1]] = slot
-        puts[action] += 1
-
-
-@njit(**COMPILE)
-def unfiled(
-    present: NDArray[np.bool_], places: NDArray[np.int32], begin: int, count: int
-) -> tuple[NDArray[np.int64], int]:
-    """Return up to `count` present slots from `begin` on that are not filed, and where to go on after them."""
-    slots = np.empty(min(count, len(present) - begin), np.int64)
-    found = 0
-    while begin < len(present) and found < count:
-        if present[begin] and places[begin, CHAIN] < 0:
-            slots[found] = begin
-            found += 1
-        begin += 1
-    return slots[:found], begin
-
-
-@njit(**COMPILE)
-def encode_filed(
-    keys: NDArray[np.float32],
-    mean: NDArray[np.float32],
-    axes: NDArray[np.float32],
-    points: NDArray[np.int8],
-    codes: NDArray[np.int8],
-    sketches: NDArray[np.uint8],
-    places: NDArray[np.int32],
-) -> None:
-    """Write the codes of all filed slots again, as they are not part of a checkpoint."""
-    code = np.empty(codes.shape[1], np.int16)
-    for slot in range(len(places)):
-        if places[slot, CHAIN] >= 0:
-            encode(keys[slot], mean, axes, code)
-            _store(code, points, codes, sketches, places[slot, PLACE])
-
-
-@njit(**COMPILE)
-def store(
-    places: NDArray[np.int32],
-    stored: NDArray[np.int8],
-    points: NDArray[np.int8],
-    codes: NDArray[np.int8],
-    sketches: NDArray[np.uint8],
-) -> None:
-    """Put codes back at their places, with their sketches."""
-    for index, place in enumerate(places):
-        _store(stored[index].astype(np.int16), points, codes, sketches, place)
 
 
 @njit(**COMPILE)
@@ -262,7 +141,7 @@ def _scan(
                 passed &= passed - 1
         if waits >= WAITING or units == 0 or index == todo - 1:
             for place in waiting[:waits]:
-                distance = _code_distance(codes, place, code)
+                distance = code_distance(codes, place, code)
                 if distance < limit and distance < candidate_distances[-1]:
                     slot = members[place // LANES, place % LANES]
                     if not _holds(candidates, slot):
@@ -314,7 +193,7 @@ def needed(
     farthest = np.int32(0)
     for slot in slots:
         if slot >= 0:
-            farthest = max(farthest, _code_distance(codes, places[slot, PLACE], code))
+            farthest = max(farthest, code_distance(codes, places[slot, PLACE], code))
     for index, slot in enumerate(slots):
         efforts[index] = margins[index] = 0.0
         if slot >= 0:
@@ -380,7 +259,7 @@ def nearest(
                         prefetch(codes, places[slot, PLACE], len(code))
                 for slot in likely:
                     if slot >= 0:
-                        distance = _code_distance(codes, places[slot, PLACE], code)
+                        distance = code_distance(codes, places[slot, PLACE], code)
                         if distance < candidate_distances[-1] and not _holds(candidates, slot):
                             insert(candidate_distances, candidates, distance, slot)
             units = np.float32(0)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from memec.errors import MemecError
 from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE, SIZE
-from memec.memory.sketches import POINTS, sketched_pairs
 
 Arrays = Mapping[str, NDArray[Any]]
 Form = tuple[type[np.generic], tuple[int, ...]]
@@ -79,21 +78,23 @@ def check_search(
     )
 
 
-def check_index(arrays: Arrays, actions: int, slots: int, key_size: int, lanes: int, plane: int) -> None:
+def check_index(
+    arrays: Arrays, actions: int, slots: int, axes: tuple[int, int], lanes: int, points: tuple[int, ...]
+) -> None:
     """Raise an error unless these arrays are those of an index with its books in order."""
     clusters, groups = len(arrays["centres"]), len(arrays["group_centres"])
-    code_size = -(-key_size // plane) * plane
+    key_size, code_size = axes
     chains = actions * clusters
     blocks = slots // lanes + chains + 1
     check_arrays(
         arrays,
         {
             "mean": (np.float32, (key_size,)),
-            "axes": (np.float32, (key_size, code_size)),
+            "axes": (np.float32, axes),
             "centres": (np.int8, (clusters, code_size)),
             "group_centres": (np.int8, (groups, code_size)),
             "group_begins": (np.int32, (groups + 1,)),
-            "points": (np.int8, (sketched_pairs(code_size), 2, POINTS)),
+            "points": (np.int8, points),
             "sketch_error": (np.float32, (1,)),
             "chains": (np.int32, (chains, 3)),
             "members": (np.int32, (blocks, lanes + 1)),
