@@ -2,8 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
+from memec.memory.cells import Cells, cell_of
 from memec.memory.exact import CUT_ENTRIES, Exact
+from memec.memory.intrinsics import LANES, lanes_at_most
 
 from .oracle import ask, nearest
 
@@ -171,3 +174,29 @@ def test_nothing_put_means_nothing_found():
     found, slots = ask(Exact(np.zeros((30, 4), np.float32), ACTIONS, NEIGHBOURS), np.zeros((2, 4)), ACTIONS, NEIGHBOURS)
     assert np.isinf(found).all()
     assert (slots == -1).all()
+
+
+@njit
+def bits_at_most(values, bound):
+    return lanes_at_most(values, bound)
+
+
+@pytest.mark.parametrize("bound", [0.0, 0.5, np.inf])
+def test_one_instruction_tells_which_lanes_are_within_a_bound(bound):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        values = rng.choice([0.0, 0.25, 0.5, 0.75, np.inf], LANES).astype(np.float32)
+        bits = int(bits_at_most(values, np.float32(bound))) % 2**64
+        assert [bits >> lane & 1 for lane in range(LANES)] == (values <= bound).tolist()
+
+
+@pytest.mark.parametrize("dimensions", [1, 4])
+def test_cells_hold_equally_many_keys_and_are_cut_where_they_spread_most(dimensions):
+    rng = np.random.default_rng(0)
+    keys = rng.standard_normal((1_600, dimensions)).astype(np.float32)
+    keys[:, 0] *= 100
+    cells = Cells.cut(keys, 4)
+    owners = [cell_of(key, cells.dimensions, cells.values) for key in keys]
+    assert np.bincount(owners, minlength=16).tolist() == [100] * 16
+    assert (cells.dimensions == 0).all()
+    assert cells.values[0] == np.sort(keys[:, 0])[799]

@@ -1,5 +1,7 @@
 """The memory against a plain oracle that stores entries in lists and searches them with numpy."""
 
+import copy
+import pickle
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -230,3 +232,25 @@ def test_weights_explain_the_value() -> None:
     weights = memory.weights(recall)
     np.testing.assert_allclose(weights.sum(axis=1), 1.0)
     np.testing.assert_allclose((weights * memory.returns[recall.slots]).sum(axis=1), recall.values)
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda memory: pickle.loads(pickle.dumps(memory))])
+def test_a_copy_of_a_memory_is_a_memory_of_its_own(duplicate: Any) -> None:
+    memory = Memory(MemorySettings(capacity=20, neighbours=2), 2, 2)
+    memory.write([0, 0, 1], KEYS[:3], [1.0, 2.0, 3.0], ids(0, 1, 2))
+    asked = KEYS[3], ids(7)[0]
+    before = memory.recall(*asked, fleeting=True).values.copy()
+    other = duplicate(memory)
+    assert (other.recall(*asked, fleeting=True).values == before).all()
+    other.write(np.repeat([0, 1], 10), KEYS[10:30], np.full(20, 50.0), ids(*range(10, 30)))
+    assert other.recall(KEYS[10], ids(10)[0], fleeting=True).values[0] == 50.0
+    assert (memory.recall(*asked, fleeting=True).values == before).all()
+    assert not memory.peek(KEYS[10], ids(10)[0]).exact.any()
+
+
+def test_an_empty_batch_is_looked_up_as_one() -> None:
+    memory = Memory(MemorySettings(capacity=20, neighbours=2), 2, 2)
+    memory.write(0, KEYS[:3], 1.0, ids(0, 1, 2))
+    single = memory.recall(KEYS[0], ids(0)[0], fleeting=True).values.shape
+    assert memory.recall(KEYS[:0], ids()[:0].reshape(0, 2), fleeting=True).values.shape == (0, *single)
+    assert memory.recall(KEYS[0], ids(0)[0], fleeting=True).values.shape == single

@@ -1,7 +1,7 @@
 """Model-free episodic control (Blundell et al., 2016), with the exploration strategies of the MEMEC paper."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,15 +53,6 @@ GENERAL_SETTINGS = {
 """What an environment gets of which only the kind of observation is known."""
 
 
-class Moment(NamedTuple):
-    """One decision of the episode under way."""
-
-    key: NDArray[np.float32]
-    state_id: StateId
-    action: int
-    step: int
-
-
 class MFEC(Agent):
     """Remembers for every state and action the best return that ever followed, and acts by the most similar memories.
 
@@ -94,7 +85,10 @@ class MFEC(Agent):
         key_size = key_size_of(settings.embed, fit.shape, fit.dtype)
         self.memory = Memory(settings.memory, self.world.actions, key_size, seed=self.seeds.number("network", 1))
         self.pictures = make_pictures(self.memory, fit.shape, fit.dtype)
-        self._episode: list[Moment] = []
+        # The episode under way, decision by decision.
+        self._keys: list[NDArray[np.float32]] = []
+        self._state_ids: list[StateId] = []
+        self._actions: list[int] = []
         self._rewards: list[float] = []
         self._decisions = 0
         self._insight = insight_of(self.explore)
@@ -114,7 +108,9 @@ class MFEC(Agent):
         self._decisions += 1
         belief = self._belief(key, recall)
         action = self.explore.choose(belief, self._decisions, self.generator)
-        self._episode.append(Moment(key, state_id, action, self._decisions))
+        self._keys.append(key)
+        self._state_ids.append(state_id)
+        self._actions.append(action)
         if self._insight is not None:
             self._insight.notice(belief, action)
         if self.pictures is not None:
@@ -132,8 +128,8 @@ class MFEC(Agent):
 
     def abandon_episode(self) -> None:
         """Forget the episode under way."""
-        self._episode.clear()
-        self._rewards.clear()
+        for column in (self._keys, self._state_ids, self._actions, self._rewards):
+            column.clear()
         if self._insight is not None:
             self._insight.forget()
         if self.pictures is not None:
@@ -170,8 +166,7 @@ class MFEC(Agent):
 
     def diagnostics(self) -> dict[str, float]:
         """Return how full the memory is, and how the newest decisions were made."""
-        newest = self._episode[-MOMENTS:]
-        keys, state_ids = [moment.key for moment in newest], [moment.state_id for moment in newest]
+        keys, state_ids = self._keys[-MOMENTS:], self._state_ids[-MOMENTS:]
         found = memory_diagnostics(self.memory, self.explore, self._belief, keys, state_ids, self._decisions)
         return found if self._insight is None else found | self._insight.diagnostics()
 
@@ -194,12 +189,9 @@ class MFEC(Agent):
         insight = {} if self._insight is None else self._insight.arrays()
         return {
             "decisions": np.array([self._decisions]),
-            "episode.keys": np.array([moment.key for moment in self._episode], np.float32).reshape(
-                -1, self.memory.key_size
-            ),
-            "episode.state_ids": np.array([moment.state_id for moment in self._episode], np.uint64).reshape(-1, 2),
-            "episode.actions": np.array([moment.action for moment in self._episode], np.int64),
-            "episode.steps": np.array([moment.step for moment in self._episode], np.int64),
+            "episode.keys": np.array(self._keys, np.float32).reshape(-1, self.memory.key_size),
+            "episode.state_ids": np.array(self._state_ids, np.uint64).reshape(-1, 2),
+            "episode.actions": np.array(self._actions, np.int64),
             "episode.rewards": np.array(self._rewards, np.float64),
             **{f"memory.{name}": array for name, array in self.memory.arrays().items()},
             **{f"embed.{name}": array for name, array in self.embed.arrays().items()},
@@ -224,13 +216,11 @@ class MFEC(Agent):
                 "keys": (np.float32, (count, size)),
                 "state_ids": (np.uint64, (count, 2)),
                 "actions": (np.int64, (count,)),
-                "steps": (np.int64, (count,)),
                 "rewards": (np.float64, (count,)),
             },
         )
-        columns = (episode["keys"], episode["state_ids"], episode["actions"].tolist(), episode["steps"].tolist())
-        self._episode = [Moment(*moment) for moment in zip(*columns, strict=True)]
-        self._rewards = episode["rewards"].tolist()
+        self._keys, self._state_ids = list(episode["keys"]), list(episode["state_ids"])
+        self._actions, self._rewards = episode["actions"].tolist(), episode["rewards"].tolist()
 
     @classmethod
     def general_settings(cls, kind: str) -> MFECSettings:
@@ -244,7 +234,7 @@ class MFEC(Agent):
 
     def _remember(self, last_observation: Observation, truncation: Truncation) -> None:
         """Write the return of every moment of the episode, or of those the truncation leaves certain."""
-        discount, count, value_at_end = self.settings.discount, len(self._episode), 0.0
+        discount, count, value_at_end = self.settings.discount, len(self._keys), 0.0
         if truncation == "bootstrap":
             value_at_end = float(self.memory.peek(self.embed.fork()(last_observation)).values.max())
         elif truncation == "discard":
@@ -254,23 +244,25 @@ class MFEC(Agent):
         returns = discounted_returns(self._rewards, discount, value_at_end)[:count]
         if self._insight is not None:
             self._insight.settle(returns)
-        keys, state_ids, actions, steps = zip(*self._episode[:count], strict=True)
-        ids = _rows(state_ids)
-        changed = self.memory.write(actions, _rows(keys), returns, ids, steps)
+        actions, ids = self._actions[:count], _rows(self._state_ids[:count])
+        steps = self._decisions - len(self._keys) + 1 + np.arange(count)
+        changed = self.memory.write(actions, _rows(self._keys[:count]), returns, ids, steps)
         if self.pictures is not None:
             self.pictures.keep(self.memory, changed, np.array(actions), ids)
 
     def _rescale(self) -> None:
         """Learn the scale of observations from the episode, and let the stored keys follow a new one."""
         if isinstance(self.embed, ScaledIdentity):
-            factors = self.embed.take_in(_rows([moment.key for moment in self._episode]))
+            factors = self.embed.take_in(_rows(self._keys))
             if factors is not None:
                 self.memory.rescale(factors)
 
     def _belief(self, key: NDArray[np.float32], recall: Recall) -> Belief:
         if self._insight is not None:
             return self._insight.believe(recall.values, recall.squared_distances, recall.exact)
-        return Belief(recall.values, self.memory.std(key, recall) if self.explore.needs_std else None)
+        if self.explore.needs_std:
+            return Belief(recall.values, self.memory.std(key, recall))
+        return Belief(recall.values)
 
 
 def _rows(vectors: Sequence[NDArray[Any]]) -> NDArray[Any]:

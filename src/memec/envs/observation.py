@@ -116,7 +116,7 @@ class _Vector(_ArrayObservation):
 
     def __call__(self, raw: Any) -> NDArray[Any]:
         if self._is_flat and type(raw) is np.ndarray and raw.shape == self.raw_shape:
-            return raw.astype(FLOAT32)
+            return raw.copy() if raw.dtype == FLOAT32 else raw.astype(FLOAT32)
         return super().__call__(raw)
 
     def encode(self, raws: Any) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memec.envs.observation import fit_observation
 from memec.envs.registration import register
-from memec.envs.state_id import state_id, state_ids
+from memec.envs.state_id import state_id, state_ids, vector_id
 from memec.errors import MemecError, NotFiniteError
 
 ATARI_PREFIX = "ALE/"
@@ -27,6 +27,7 @@ class World:
 
     __slots__ = (
         "_has_lives",
+        "_is_vector",
         "_moves",
         "_observed",
         "_ram",
@@ -54,6 +55,7 @@ class World:
         self._observed: NDArray[Any] | None = None
         self._ram = _ram_reader(environment)
         self._has_lives = _is_atari(environment.unwrapped)
+        self._is_vector = self._ram is None and self.observation.kind != "frames"
 
     def reset(self, seed: int | None = None) -> NDArray[Any]:
         """Begin an episode; a seed begins it the same way every time."""
@@ -74,6 +76,8 @@ class World:
 
     def state_id(self) -> NDArray[np.uint64]:
         """The 128-bit id of the current state: of an Atari game's memory, of any other world's observation."""
+        if self._observed is not None and self._is_vector:
+            return vector_id(self._observed)
         return state_id(self._state())
 
     def state_ids(self, observations: NDArray[Any]) -> NDArray[np.uint64] | None:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, Blocks, append, remove
 from memec.memory.cells import Cells, cell_of
-from memec.memory.kernels import COMPILE, LARGEST, insert, squared_distance
+from memec.memory.handles import ROW, cube, five_dimensional, handles, matrix, vector
+from memec.memory.intrinsics import LANES, lanes_at_most, lowest_bit
+from memec.memory.kernels import COMPILE, LARGEST, squared_distance
 from memec.memory.tables import Floats, Ints, Keys, Places, StateIds, find_known, weigh
-
-LANES = 64
 
 # In many dimensions no box can be ruled out; below a few thousand entries reading all is quicker than leaving out.
 CUT_DIMENSIONS = 32
@@ -34,8 +34,13 @@ STREAMS = 16
 
 NONE = np.empty(0, np.intp)
 
-Books = tuple[Floats, StateIds, Ints, Ints, Places]
-"""A memory's returns, state ids, stamps of last use, sizes and places."""
+# Found entries as numbers: a distance's bits before a slot's; nobody is infinitely far.
+SLOT = np.int64(2**32 - 1)
+LARGEST_BITS = np.int32(LARGEST.view(np.int32))
+NOBODY = np.int64(np.float32(np.inf).view(np.int32)) << 32
+
+Books = tuple[Floats, Floats, StateIds, Ints, Ints, Places]
+"""A memory's kernel (whether by distance, delta, initial value), returns, state ids, stamps of use, sizes, places."""
 Room = tuple[NDArray[np.bool_], Floats, Keys, Ints, NDArray[np.bool_]]
 """Room for what a recall says: which actions to search, values, squared distances, slots, which are exact."""
 Numbers = NDArray[np.int32]
@@ -53,6 +58,7 @@ class Exact:
         self._actions = actions
         self.last_found = np.full((STREAMS, actions, neighbours), -1, np.int64)
         self._entries = 0
+        self._handles = np.empty((10, ROW), np.int64)
         self._arrange(Cells.whole())
 
     def put(self, slots: NDArray[np.int64]) -> None:
@@ -63,7 +69,7 @@ class Exact:
         """Take in that compiled code filed keys in `filing`, some of them new; tell whether all were filed again."""
         self._entries += new
         self._puts += puts
-        worn = self._puts >= max(CUT_ENTRIES, self._entries)  # boxes only ever grow: replaced keys wear them out
+        worn = self._puts >= max(CUT_ENTRIES, 2 * self._entries)  # boxes only ever grow: replaced keys wear them out
         if worn:
             self.rebuild()
         return worn
@@ -82,23 +88,18 @@ class Exact:
         """
         find_nearest(queries, wanted, squared_distances, slots, self.last_found, self.filing)
 
-    def look_up(
-        self,
-        queries: NDArray[np.float32],
-        state_ids: NDArray[np.uint64],
-        books: Books,
-        room: Room,
-        inverse_distance: bool,
-        delta: float,
-        initial_value: float,
-        stamp: int,
-    ) -> bool:
-        """Do all of a recall in one compiled call: for short keys, calling costs as much as searching."""
-        finite: bool = _look_up(
-            queries, state_ids, *books, *room, inverse_distance, delta, initial_value, stamp,
-            self.last_found, *self.filing,
-        )  # fmt: skip
-        return finite
+    def handles_for(self, books: Books, room: Room) -> NDArray[np.int64]:
+        """Return what `look_up` needs to know: a memory's books, where to write what is found, how keys are filed."""
+        return handles(*books, *room, self._handles)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out where the arrays are: those of a copy are elsewhere."""
+        return {name: value for name, value in self.__dict__.items() if name != "_handles"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a copy's arrays."""
+        self.__dict__ |= state
+        self._handles = handles(self.last_found, *self.filing)
 
     def rebuild(self) -> None:
         """Take in that all keys changed in place: cut the cells anew and file every entry again."""
@@ -137,6 +138,7 @@ class Exact:
         boxes[..., 1, :] = -np.inf
         blocks = (self._blocks.chains, self._blocks.members, self._blocks.places, self._blocks.free)
         self.filing: Filing = (self._keys, cells.dimensions, cells.values, boxes, block_keys, *blocks)
+        self._handles[:] = handles(self.last_found, *self.filing)  # in place: what `handles_for` returned leads here
 
 
 @njit(**COMPILE)
@@ -199,28 +201,30 @@ def _scan(
     filled: int,
     query: NDArray[np.float32],
     bound: np.float32,
-    found_distances: NDArray[np.float32],
-    found_slots: NDArray[np.int64],
+    best: NDArray[np.int64],
     block_keys: NDArray[np.float32],
     members: NDArray[np.int32],
     distances: NDArray[np.float32],
 ) -> np.float32:
-    """Merge a chain into what was found; return the distance up to which an entry still matters."""
-    last = len(found_distances) - 1
+    """Merge a chain into the best, found so far; return the distance up to which an entry still matters."""
+    bits = distances.view(np.int32)
     while block >= 0:
         block_distances(block_keys, block, query, distances)
-        near = 0
-        for lane in range(LANES):
-            near += distances[lane] <= bound
-        if near > 0:
-            for lane in range(filled):
-                if distances[lane] <= bound:
-                    distance = min(distances[lane], LARGEST)
-                    slot = members[block, lane]
-                    if distance < found_distances[last] or slot < found_slots[last]:
-                        insert(found_distances, found_slots, distance, slot)
-                        if found_distances[last] < LARGEST:
-                            bound = min(bound, found_distances[last])
+        near = lanes_at_most(distances, bound)
+        if filled < LANES:
+            near &= (np.int64(1) << filled) - 1
+        while near != 0:
+            lane = lowest_bit(near)
+            near &= near - 1
+            entry = np.int64(min(bits[lane], LARGEST_BITS)) << 32 | members[block, lane]
+            if entry < best[-1]:
+                for place in range(len(best)):  # without a branch: what is larger moves on
+                    before = best[place]
+                    best[place] = min(before, entry)
+                    entry = max(before, entry)
+        if best[-1] < np.int64(LARGEST_BITS) << 32:
+            bits[0] = best[-1] >> 32
+            bound = min(bound, distances[0])
         block = members[block, NEXT]
         filled = LANES
     return bound
@@ -244,16 +248,15 @@ def _cells_within(
     count = 0
     for group in range(groups):
         box_distances(boxes[action, group], query, distances)
-        within = 0
-        for lane in range(LANES):
-            within += distances[lane] <= bound
-        if within > 0:
-            for lane in range(min(LANES, cells - group * LANES)):
-                cell = group * LANES + lane
-                if distances[lane] <= bound and cell != home and chains[action * cells + cell, FIRST] >= 0:
-                    away[count] = distances[lane]
-                    near[count] = cell
-                    count += 1
+        within = lanes_at_most(distances, bound)
+        while within != 0:
+            lane = lowest_bit(within)
+            within &= within - 1
+            cell = group * LANES + lane
+            if cell < cells and cell != home and chains[action * cells + cell, FIRST] >= 0:
+                away[count] = distances[lane]
+                near[count] = cell
+                count += 1
     return count
 
 
@@ -266,7 +269,11 @@ def find_nearest(
     last_found: NDArray[np.int64],
     filing: Filing,
 ) -> None:
-    """Search each wanted action: the query's own cell, then the nearest until k are found, then all that may matter."""
+    """Search each wanted action: the query's own cell, then the nearest until k are found, then all that may matter.
+
+    What was found is kept in order as whole numbers: the bits of a distance, which are in the order of the distances,
+    before its slot.
+    """
     keys, cut_dimensions, cut_values, boxes, block_keys, chains, members, _, _ = filing
     actions = len(boxes)
     cells = len(chains) // actions
@@ -274,15 +281,14 @@ def find_nearest(
     near = np.empty(cells, np.int64)
     distances = np.empty(LANES, np.float32)
     query = np.zeros(block_keys.shape[1], np.float32)
+    best = np.empty(slots.shape[2], np.int64)
     for row in range(len(queries)):
         query[: keys.shape[1]] = queries[row]
         home = cell_of(queries[row], cut_dimensions, cut_values)
         for action in range(actions):
             if not wanted[row, action]:
                 continue
-            found_distances, found_slots = squared_distances[row, action], slots[row, action]
-            found_distances[:] = np.inf
-            found_slots[:] = -1
+            best[:] = NOBODY
             bound = np.float32(np.inf)
             last = last_found[row % len(last_found), action]
             if last[-1] >= 0:
@@ -291,70 +297,57 @@ def find_nearest(
                     bound = max(bound, squared_distance(keys, slot, queries[row]))
                 bound *= SLACK
             chain = chains[action * cells + home]
-            bound = _scan(
-                chain[FIRST], chain[FILLED], query, bound,
-                found_distances, found_slots, block_keys, members, distances,
-            )  # fmt: skip
+            bound = _scan(chain[FIRST], chain[FILLED], query, bound, best, block_keys, members, distances)
             left = _cells_within(bound * SLACK, action, home, query, boxes, chains, distances, away, near)
             while left > 0:
                 at = left - 1
-                if found_slots[-1] < 0:
+                if best[-1] == NOBODY:
                     for other in range(left):
                         if away[other] < away[at]:
                             at = other
                 if away[at] <= bound * SLACK:
                     chain = chains[action * cells + near[at]]
-                    bound = _scan(
-                        chain[FIRST], chain[FILLED], query, bound,
-                        found_distances, found_slots, block_keys, members, distances,
-                    )  # fmt: skip
+                    bound = _scan(chain[FIRST], chain[FILLED], query, bound, best, block_keys, members, distances)
                 left -= 1
                 away[at], near[at] = away[left], near[left]
-            last[:] = found_slots
+            found_bits = squared_distances[row, action].view(np.int32)
+            for place, entry in enumerate(best):
+                found_bits[place] = entry >> 32
+                slots[row, action, place] = entry & SLOT if entry != NOBODY else -1
+            last[:] = slots[row, action]
 
 
 @njit(**COMPILE)
-def _look_up(
-    queries: Keys,
-    state_ids: StateIds,
-    returns: Floats,
-    table_state_ids: StateIds,
-    last_used: Ints,
-    sizes: Ints,
-    places: Places,
-    wanted: NDArray[np.bool_],
-    values: Floats,
-    squared_distances: Keys,
-    slots: Ints,
-    exact: NDArray[np.bool_],
-    inverse_distance: bool,
-    delta: float,
-    initial_value: float,
-    stamp: int,
-    last_found: Ints,
-    keys: Keys,
-    cut_dimensions: Numbers,
-    cut_values: Keys,
-    boxes: Keys,
-    block_keys: Keys,
-    chains: Numbers,
-    members: Numbers,
-    block_places: Numbers,
-    free: Numbers,
-) -> bool:
-    """Find known states, search for the others, weigh what was found; false if a query is not finite.
+def look_up(queries: Keys, state_ids: StateIds, handles: Ints, stamp: int) -> bool:
+    """Do all of a recall in one call, as for short keys calling costs more than searching; false if one is not finite.
 
-    The filing comes array by array: handing over a tuple of as many costs another microsecond.
+    Known states are found, the others searched for, and what was found is weighed.
     """
-    searches = find_known(
-        queries, state_ids, table_state_ids, sizes, places, wanted, exact, squared_distances, slots
-    )  # fmt: skip
+    kernel, returns = vector(handles, 0, np.float64), vector(handles, 1, np.float64)
+    known_ids, last_used = matrix(handles, 2, np.uint64), vector(handles, 3, np.int64)
+    sizes, places = vector(handles, 4, np.int64), vector(handles, 5, np.int32)
+    wanted, values = matrix(handles, 6, np.bool_), matrix(handles, 7, np.float64)
+    squared_distances, slots = cube(handles, 8, np.float32), cube(handles, 9, np.int64)
+    exact, filing = matrix(handles, 10, np.bool_), matrix(handles, 11, np.int64)
+    searches = find_known(queries, state_ids, known_ids, sizes, places, wanted, exact, squared_distances, slots)
     if searches < 0:
         return False
     if searches > 0:
-        filing = keys, cut_dimensions, cut_values, boxes, block_keys, chains, members, block_places, free
-        find_nearest(queries, wanted, squared_distances, slots, last_found, filing)
-    weigh(
-        exact, squared_distances, slots, returns, inverse_distance, delta, initial_value, last_used, stamp, values
-    )  # fmt: skip
+        last_found = cube(filing, 0, np.int64)
+        taken = (
+            matrix(filing, 1, np.float32), vector(filing, 2, np.int32), vector(filing, 3, np.float32),
+            five_dimensional(filing, 4, np.float32), cube(filing, 5, np.float32),
+            matrix(filing, 6, np.int32), matrix(filing, 7, np.int32), matrix(filing, 8, np.int32),
+            vector(filing, 9, np.int32),
+        )  # fmt: skip
+        find_nearest(queries, wanted, squared_distances, slots, last_found, taken)
+    by_distance = kernel[0] != 0.0
+    weigh(exact, squared_distances, slots, returns, by_distance, kernel[1], kernel[2], last_used, stamp, values)
     return True
+
+
+@njit(**COMPILE)
+def look_up_one(query: Keys, state_id: StateIds, handles: Ints, stamp: int) -> bool:
+    """Look up a single key, of a state with an id: what every step of training does."""
+    finite: bool = look_up(query.reshape(1, -1), state_id.reshape(1, -1), handles, stamp)
+    return finite

@@ -9,7 +9,8 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, model_validat
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import lists, propagation
 from memec.memory.blocks import CHAIN
-from memec.memory.exact import LANES, Exact
+from memec.memory.exact import Exact
+from memec.memory.intrinsics import LANES
 from memec.memory.limits import neighbours_fit, refuse_if_too_large
 from memec.memory.memory import Recall
 from memec.memory.propagation import BEST, HOPE, RANGE, VALUE, WORST

@@ -11,7 +11,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE
-from memec.memory.exact import LANES, Filing, block_distances, box_distances, file_keys, find_nearest
+from memec.memory.exact import Filing, block_distances, box_distances, file_keys, find_nearest
+from memec.memory.intrinsics import LANES
 from memec.memory.kernels import COMPILE
 from memec.memory.propagation import SAME, Floats, Keys, Links, Outcomes, Slots, sweep
 

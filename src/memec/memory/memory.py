@@ -9,7 +9,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_va
 
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import moves, tables
-from memec.memory.exact import Exact, Room
+from memec.memory.exact import Exact, look_up, look_up_one
 from memec.memory.limits import neighbours_fit, refuse_if_too_large
 from memec.memory.saved import check_memory
 from memec.memory.uncertainty import gaussian_process_std
@@ -72,6 +72,16 @@ class Recall(NamedTuple):
             raw /= self.squared_distances.astype(np.float64) + delta
         weights: NDArray[np.float64] = raw / np.maximum(raw.sum(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
         return weights
+
+
+class Room(NamedTuple):
+    """Where a look-up writes what it finds."""
+
+    arrays: tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float32], NDArray[np.int64], NDArray[np.bool_]]
+    """Which actions to search, values, squared distances, slots, which are exact; each begins with the query."""
+    found: Recall
+    handles: NDArray[np.int64] | None
+    """All that `look_up` needs, where search is exact."""
 
 
 class Search(Protocol):
@@ -149,12 +159,17 @@ class Memory:
         self._queue_stamps = np.zeros((actions, length), np.int64)
         self._queue_head = np.full(actions, length, np.int64)
         self._drift = np.zeros(slots, np.float32)
-        self._books = self.returns, self.state_ids, self._last_used, self.sizes, self._places
-        self._fleeting: dict[int, tuple[Room, Recall]] = {}
+        numbers = np.array(self._kernel, np.float64)
+        self._books = numbers, self.returns, self.state_ids, self._last_used, self.sizes, self._places
+        self._fleeting: dict[int | None, Room] = {}
         self._seed = seed
 
     def __len__(self) -> int:
         return int(self.sizes.sum())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the room for look-ups, which knows where the arrays are: those of a copy are elsewhere."""
+        return self.__dict__ | {"_fleeting": {}}
 
     @property
     def fill(self) -> float:
@@ -174,7 +189,7 @@ class Memory:
         What is found can be `fleeting`: it is overwritten by the next fleeting look-up of as many keys, which spares a
         step the making of its arrays.
         """
-        found = self._look_up(keys, state_ids, self._clock, fleeting=fleeting)
+        found = self._look_up(keys, state_ids, self._clock, None, fleeting)
         self._clock += 1
         return found
 
@@ -322,25 +337,25 @@ class Memory:
         actions: NDArray[np.int64] | None = None,
         fleeting: bool = False,
     ) -> Recall:
-        single = keys.ndim == 1
-        queries = keys.reshape(1, -1) if single else keys
-        if queries.shape[1] != self.key_size:
-            raise MemecError(f"Keys of this memory have {self.key_size} numbers; one of {queries.shape[1]} came.")
-        ids = NO_STATE_IDS if state_ids is None else state_ids.reshape(-1, 2)
-        size = 0 if single else len(queries)
-        if fleeting and size in self._fleeting:
-            room, found = self._fleeting[size]
-        else:
-            room = self._room_for(len(queries))
-            found = Recall(*(array[0] for array in room[1:])) if single else Recall(*room[1:])
+        if keys.shape[-1] != self.key_size:
+            raise MemecError(f"Keys of this memory have {self.key_size} numbers; one of {keys.shape[-1]} came.")
+        size = None if keys.ndim == 1 else len(keys)
+        room = self._fleeting.get(size) if fleeting else None
+        if room is None:
+            room = self._room_for(size)
             if fleeting:
-                self._fleeting[size] = room, found
-        search, kernel = self._search, self._kernel
-        if actions is None and type(search) is Exact:
-            if not search.look_up(queries, ids, self._books, room, *kernel, stamp):
+                self._fleeting[size] = room
+        if room.handles is not None and actions is None:
+            if state_ids is None:
+                finite = look_up(keys.reshape(-1, self.key_size), NO_STATE_IDS, room.handles, stamp)
+            else:
+                finite = (look_up_one if size is None else look_up)(keys, state_ids, room.handles, stamp)
+            if not finite:
                 raise NotFiniteError(NOT_FINITE)
-            return found
-        wanted, values, squared_distances, slots, exact = room
+            return room.found
+        queries = keys.reshape(-1, self.key_size)
+        ids = NO_STATE_IDS if state_ids is None else state_ids.reshape(-1, 2)
+        wanted, values, squared_distances, slots, exact = room.arrays
         searches = tables.find_known(
             queries, ids, self.state_ids, self.sizes, self._places, wanted, exact, squared_distances, slots
         )
@@ -349,15 +364,18 @@ class Memory:
         if actions is not None:
             wanted &= actions[:, None] == np.arange(self.actions)
         if searches > 0:
-            search.nearest(queries, wanted, squared_distances, slots, stamp >= 0)
-        tables.weigh(exact, squared_distances, slots, self.returns, *kernel, self._last_used, stamp, values)
-        return found
+            self._search.nearest(queries, wanted, squared_distances, slots, stamp >= 0)
+        tables.weigh(exact, squared_distances, slots, self.returns, *self._kernel, self._last_used, stamp, values)
+        return room.found
 
-    def _room_for(self, queries: int) -> Room:
-        """Return arrays for which actions to search, and for what is found."""
-        shape = (queries, self.actions, self.settings.neighbours)
+    def _room_for(self, size: int | None) -> Room:
+        """Return room for what is found for so many keys; None is for a single one, without the dimension in front."""
+        shape = (1 if size is None else size, self.actions, self.settings.neighbours)
         wanted, exact = np.empty(shape[:2], np.bool_), np.empty(shape[:2], np.bool_)
-        return wanted, np.empty(shape[:2]), np.empty(shape, np.float32), np.empty(shape, np.int64), exact
+        arrays = wanted, np.empty(shape[:2]), np.empty(shape, np.float32), np.empty(shape, np.int64), exact
+        found = Recall(*(array[0] for array in arrays[1:])) if size is None else Recall(*arrays[1:])
+        search = self._search
+        return Room(arrays, found, search.handles_for(self._books, arrays) if type(search) is Exact else None)
 
     def _tables(self) -> dict[str, NDArray[Any]]:
         return {
