@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 from memec.memory import approximate
 from memec.memory.approximate import LOOK_EVERY, SMALL, Approximate
+from memec.memory.codes import Encoding, code_distance, encode
 
 from .oracle import ask, nearest, recall
 
@@ -314,3 +316,42 @@ def test_an_estimate_below_the_target_raises_the_effort_though_the_looks_see_not
         ask(backend, query[None], ACTIONS, NEIGHBOURS)
     assert settled < 0.5
     assert backend.effort == 1.0
+
+
+@njit
+def distance_of_codes(codes, index, code, coarse):
+    return code_distance(codes, index, code, coarse)
+
+
+def test_codes_tell_distances_among_keys_far_from_the_others_too():
+    rng = np.random.default_rng(0)
+    keys = rng.standard_normal((2_000, 64)).astype(np.float32)
+    keys[:40] *= 6  # in most dimensions outside what codes of the others can say
+    fit = Encoding.fit(keys)
+    size = fit.axes.shape[1]
+    stored, code = np.empty((40, size), np.int8), np.empty(2 * size, np.int16)
+    for index in range(40):
+        assert encode(keys[index], fit.mean, fit.axes, code)
+        stored[index] = np.clip(code[size:], -127, 127)
+    encode(keys[0], fit.mean, fit.axes, code)
+    told = np.array([distance_of_codes(stored, index, code, True) for index in range(1, 40)])
+    true = ((keys[1:40] - keys[0]) ** 2).sum(1) * np.linalg.norm(fit.axes[:, 0]) ** 2
+    np.testing.assert_allclose(told, true, rtol=0.05)
+    assert not encode(keys[-1], fit.mean, fit.axes, code)
+
+
+def test_keys_far_from_the_others_are_found_with_little_effort():
+    rng = np.random.default_rng(0)
+    keys = atari_like(rng, ACTIONS * CAPACITY)
+    far = rng.random(len(keys)) < 0.03
+    keys[far] = keys[far] * 5 + 10
+    index = filled_and_indexed(keys, rng.permutation(len(keys)))._index
+    queries = keys[far][:60] + 0.01 * rng.standard_normal((60, keys.shape[1])).astype(np.float32)
+    answer = np.empty((60, ACTIONS, NEIGHBOURS), np.float32), np.empty((60, ACTIONS, NEIGHBOURS), np.int64)
+    nobody = np.full((ACTIONS, 3 * NEIGHBOURS), -1)
+    index.nearest(
+        queries, np.ones((60, ACTIONS), np.bool_), *answer, False, 0.05, 1.0, nobody, nobody[:, :0],
+        np.full(ACTIONS, CAPACITY),
+    )  # fmt: skip
+    best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
+    assert recall(answer[0], best) >= 0.95

@@ -127,6 +127,9 @@ class Approximate:
         remember: bool,
     ) -> None:
         """Fill in, per query and wanted action, the nearest entries; missing ones are inf and -1."""
+        every = LOOK_EVERY if self._needs >= FIRST_LOOKS else LOOK_FIRST_EVERY
+        look = remember and self._queries_since_look + len(queries) >= every and wanted[-1].any()
+        before = self._last_candidates.copy() if look else self._last_candidates
         if self._index is not None and self._trusted:
             self._index.nearest(
                 queries, wanted, squared_distances, slots, remember, self._effort, self._margin,
@@ -137,9 +140,8 @@ class Approximate:
         if remember:
             self._queries_since_look += len(queries)
             self._queries_since_check += len(queries)
-            every = LOOK_EVERY if self._needs >= FIRST_LOOKS else LOOK_FIRST_EVERY
-            if self._queries_since_look >= every and wanted[-1].any():
-                self._look(queries[-1:], wanted[-1], squared_distances[-1], slots[-1])
+            if look:
+                self._look(queries[-1:], wanted[-1], squared_distances[-1], slots[-1], before)
 
     def rebuild(self) -> None:
         """Take in that all keys changed in place: fit and fill a new index at once."""
@@ -251,13 +253,13 @@ class Approximate:
         best, found = np.full((2, count, self._actions, self._neighbours), np.inf, np.float32)
         slots = np.empty(found.shape, np.int64)
         brute_force(queries, wanted, best, slots, self._keys, self._present, self._rows)
-        nobody = np.full_like(self._last_candidates, -1)
+        likely = np.full_like(self._last_candidates, -1), self._newest
         effort = LEAST_EFFORT / EFFORT_STEP
         recall = 0.0
         aim = (1 + self._target) / 2  # with a margin, for these are few
         while recall < aim and effort < 1:
             effort = min(1.0, effort * EFFORT_STEP)
-            index.nearest(queries, wanted, found, slots, False, effort, FIRST_MARGIN, nobody, self._newest, self._sizes)
+            index.nearest(queries, wanted, found, slots, False, effort, FIRST_MARGIN, *likely, self._sizes)
             recall = float(np.mean([_recall(found[wanted][row], best[wanted][row]) for row in range(count)]))
         self._effort, self._margin = effort, FIRST_MARGIN
         self._trusted = recall >= self._target
@@ -272,6 +274,7 @@ class Approximate:
         wanted: NDArray[np.bool_],
         squared_distances: NDArray[np.float32],
         found: NDArray[np.int64],
+        before: NDArray[np.int64],
     ) -> None:
         """Compare the answer for one action with a better one, and look at more or less of the table from now on.
 
@@ -304,9 +307,11 @@ class Approximate:
         was_found = (slots[0, action, :, None] == found[action]).any(1)
         was_found |= better[0, action] * SAME_DISTANCE >= squared_distances[action, -1]
         needed = self._index.needed(query[0], action, slots[0, action], int(self._sizes[action]))
-        efforts = needed[0]
-        efforts[was_found & (efforts > self._effort)] = 0.0  # it was among the likely candidates
-        efforts[~was_found & (efforts <= self._effort)] = 1.0  # it was looked at and dismissed by its code
+        efforts, margins = needed
+        likely = np.concatenate((before[action], self._newest[action]))  # looked at in any case
+        efforts[(slots[0, action, :, None] == likely).any(1)] = 0.0
+        dismissed = ~was_found & (efforts <= self._effort) & (margins <= self._margin)
+        efforts[dismissed] = 1.0  # by its code, for it was looked at and its sketch passed
         self._learn(needed)
         if check:
             self._checks += 1
@@ -359,4 +364,4 @@ def _recall(found: NDArray[np.float32], best: NDArray[np.float32]) -> float:
 def _least(needed: NDArray[np.float32], share: float) -> float:
     """Return what suffices for this share of those that were needed."""
     place = len(needed) - 1 - int((1 - share) * len(needed))
-    return float(np.partition(needed, place)[place])
+    return float(np.sort(needed)[place])  # a partition takes ten times as long where most need nothing

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from memec.memory.kernels import COMPILE, squared_distance
 
 ITERATIONS = 5
+GROUPS_LOOKED_INTO = 4
 GROUPED_BY = 8_192  # points that find the groups: there are few of them
 
 
@@ -28,35 +29,68 @@ class Clusters:
     def fit(cls, points: NDArray[np.float32], clusters: int) -> "Clusters":
         """Find about `clusters` centres of points that come in random order, more where there are more points."""
         group_centres = k_means(points[:GROUPED_BY], max(1, round(clusters**0.5)))
-        owners = nearest_centres(points, group_centres)
+        owners, distances = nearest_centres(points, group_centres)
+        errors = np.bincount(owners, distances, len(group_centres))
         centres = []
-        for group in range(len(group_centres)):
-            own = points[owners == group]
-            centres.append(k_means(own, max(1, round(clusters * len(own) / len(points)))))
+        for group, error in enumerate(errors):
+            share = error / max(errors.sum(), 1e-30)
+            centres.append(k_means(points[owners == group], max(1, round(clusters * share))))
         begins = np.cumsum([0, *map(len, centres)]).astype(np.int32)
-        return cls(np.concatenate(centres), group_centres, begins)
+        return cls(_refined(points, np.concatenate(centres), group_centres, begins), group_centres, begins)
 
 
 def k_means(points: NDArray[np.float32], clusters: int) -> NDArray[np.float32]:
     """Return the centres of clusters, started from the first points; those that end up empty are left out."""
     centres = points[:clusters].copy()
     for _ in range(ITERATIONS):
-        sums, counts = _sums(points, nearest_centres(points, centres), len(centres))
+        sums, counts = _sums(points, nearest_centres(points, centres)[0], len(centres))
         centres = (sums[counts > 0] / counts[counts > 0, None]).astype(np.float32)
     return centres
 
 
 @njit(**COMPILE)
-def nearest_centres(points: NDArray[np.float32], centres: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return which centre is nearest to each point."""
+def nearest_centres(
+    points: NDArray[np.float32], centres: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return which centre is nearest to each point, and its squared distance."""
     owners = np.zeros(len(points), np.int64)
+    distances = np.full(len(points), np.inf, np.float32)
     for index in range(len(points)):
-        nearest = np.float32(np.inf)
         for centre in range(len(centres)):
             distance = squared_distance(centres, centre, points[index])
-            if distance < nearest:
-                owners[index], nearest = centre, distance
-    return owners
+            if distance < distances[index]:
+                owners[index], distances[index] = centre, distance
+    return owners, distances
+
+
+@njit(**COMPILE)
+def _refined(
+    points: NDArray[np.float32],
+    centres: NDArray[np.float32],
+    group_centres: NDArray[np.float32],
+    group_begins: NDArray[np.int32],
+) -> NDArray[np.float32]:
+    """Move each centre to the mean of the points nearest to it, also those of other groups near by."""
+    owners = np.zeros(len(points), np.int64)
+    group_distances = np.empty(len(group_centres), np.float32)
+    for index in range(len(points)):
+        for group in range(len(group_centres)):
+            group_distances[group] = squared_distance(group_centres, group, points[index])
+        nearest = np.float32(np.inf)
+        for _ in range(min(GROUPS_LOOKED_INTO, len(group_centres))):
+            group = int(np.argmin(group_distances))
+            group_distances[group] = np.inf
+            for centre in range(group_begins[group], group_begins[group + 1]):
+                distance = squared_distance(centres, centre, points[index])
+                if distance < nearest:
+                    owners[index], nearest = centre, distance
+    sums, counts = _sums(points, owners, len(centres))
+    moved = centres.copy()
+    for centre in range(len(centres)):
+        if counts[centre] > 0:
+            for axis in range(centres.shape[1]):
+                moved[centre, axis] = sums[centre, axis] / counts[centre]
+    return moved
 
 
 @njit(**COMPILE)

@@ -1,7 +1,8 @@
 """Keys as int8 codes: a quarter of the bytes to read, and distances good enough to pick candidates by.
 
 Keys are rotated onto their principal axes and scaled by one common factor, so a distance between codes is a distance
-between keys but for rounding. The axes come in planes of 64, the ones with most variance first.
+between keys but for rounding. The axes come in planes of 64, the ones with most variance first. The few keys that lie
+outside the range of int8 have coarse codes, in units eight times as large.
 """
 
 from dataclasses import dataclass
@@ -14,10 +15,11 @@ from memec.memory.intrinsics import PLANE, plane_distance
 from memec.memory.kernels import COMPILE
 
 # The scale suits the bulk of the keys, with some headroom. The first moments of an episode, whose older frames are
-# black, lie far outside (3% in Q*bert): scaled to hold them, Pong's codes were 25 times too coarse. They are clipped
-# along the few axes that tell them from the rest, and told apart from each other by all the others.
+# black, lie far outside (1% in Ms. Pac-Man, 4% in Q*bert): scaled to hold them, Pong's codes were 25 times too coarse.
 KEPT = 0.95
 HEADROOM = 1.25
+LARGEST, COARSER = 127, 8
+FARTHEST = np.int32(2**31 - 1)
 
 
 def code_size(key_size: int) -> int:
@@ -86,19 +88,30 @@ def _rotate(
 @njit(**COMPILE)
 def encode(
     key: NDArray[np.float32], mean: NDArray[np.float32], axes: NDArray[np.float32], code: NDArray[np.int16]
-) -> None:
-    """Write the code of one key; 16 bits wide, as the distances below take it."""
-    rotated = np.empty((1, len(code)), np.float32)
+) -> bool:
+    """Write the code of one key and behind it the coarse one, and tell whether the key lies outside the first.
+
+    They are 16 bits wide, as the distances below take them, and the first goes as far as the coarse one.
+    """
+    size, most = axes.shape[1], np.float32(COARSER * LARGEST)
+    rotated = np.empty((1, size), np.float32)
     _rotate(key.reshape(1, -1), mean, axes, rotated)
-    for axis in range(len(code)):
-        value = rotated[0, axis] if rotated[0, axis] > -127 else np.float32(-127)  # also where it overflowed to NaN
-        code[axis] = np.int16(np.rint(min(value, np.float32(127))))
+    outside = False
+    for axis in range(size):
+        value = rotated[0, axis] if rotated[0, axis] > -most else -most  # also where it overflowed to NaN
+        code[axis] = np.int16(np.rint(min(value, most)))
+        code[size + axis] = np.int16(np.rint(np.float32(code[axis]) / np.float32(COARSER)))
+        outside |= abs(code[axis]) > LARGEST
+    return outside
 
 
 @njit(inline="always", **COMPILE)
-def code_distance(codes: NDArray[np.int8], index: int, code: NDArray[np.int16]) -> np.int32:
-    """Squared distance of a whole code."""
-    total = np.int32(0)
-    for begin in range(0, len(code), PLANE):
-        total += plane_distance(codes, np.int64(index) * len(code) + begin, code, begin)
-    return total
+def code_distance(codes: NDArray[np.int8], index: int, code: NDArray[np.int16], coarse: bool) -> np.int32:
+    """Squared distance of a whole code, in units of those that are not coarse."""
+    size = codes.shape[1]
+    total = np.int64(0)
+    for begin in range(0, size, PLANE):
+        total += plane_distance(codes, np.int64(index) * size + begin, code, np.int64(coarse) * size + begin)
+    if coarse:
+        total *= COARSER * COARSER
+    return np.int32(min(total, np.int64(FARTHEST - 1)))

@@ -5,26 +5,27 @@ from numba import njit
 from numpy.typing import NDArray
 
 from memec.memory.blocks import CHAIN, PLACE, append, remove
-from memec.memory.codes import code_distance, encode
+from memec.memory.clusters import GROUPS_LOOKED_INTO
+from memec.memory.codes import FARTHEST, LARGEST, code_distance, encode
 from memec.memory.kernels import COMPILE
 from memec.memory.sketches import move, sketch
-
-FARTHEST = np.int32(2**31 - 1)
-GROUPS_LOOKED_INTO = 4
 
 
 @njit(inline="always", **COMPILE)
 def _store(
     code: NDArray[np.int16],
+    coarse: bool,
     points: NDArray[np.int8],
     codes: NDArray[np.int8],
     sketches: NDArray[np.uint8],
     place: int,
 ) -> None:
-    """Write a code and its sketch at their place."""
-    for axis in range(len(code)):
-        codes[place, axis] = np.int8(code[axis])
-    sketch(code, points, sketches, place)
+    """Write a code and its sketch at their place; a coarse one has no sketch."""
+    size = codes.shape[1]
+    for axis in range(size):
+        codes[place, axis] = np.int8(min(max(code[np.int64(coarse) * size + axis], -LARGEST), LARGEST))
+    if not coarse:
+        sketch(code, points, sketches, place)
 
 
 @njit(**COMPILE)
@@ -36,6 +37,7 @@ def file(
     centres: NDArray[np.int8],
     group_centres: NDArray[np.int8],
     group_begins: NDArray[np.int32],
+    fine: NDArray[np.int32],
     points: NDArray[np.int8],
     codes: NDArray[np.int8],
     sketches: NDArray[np.uint8],
@@ -44,29 +46,33 @@ def file(
     places: NDArray[np.int32],
     free: NDArray[np.int32],
 ) -> None:
-    """File each slot under its nearest centre, or one nearly as near."""
+    """File each slot under its nearest centre, or one nearly as near; those that lie outside, under a coarse one."""
     clusters = len(centres)
-    capacity = len(keys) // (len(chains) // clusters)
-    code = np.empty(codes.shape[1], np.int16)
-    group_distances = np.empty(len(group_centres), np.int32)
+    actions = len(chains) // clusters
+    capacity = len(keys) // actions
+    code = np.empty(2 * codes.shape[1], np.int16)
+    fine_groups, groups = fine[1], len(group_centres)
+    group_distances = np.empty(groups, np.int32)
     for slot in slots:
         if places[slot, CHAIN] >= 0:
             source, hole = remove(slot, chains, members, places, free)
             codes[hole] = codes[source]
             move(sketches, source, hole)
-        encode(keys[slot], mean, axes, code)
-        for group in range(len(group_centres)):
-            group_distances[group] = code_distance(group_centres, group, code)
-        nearest, nearest_distance = 0, FARTHEST
-        for _ in range(min(GROUPS_LOOKED_INTO, len(group_centres))):
+        coarse = encode(keys[slot], mean, axes, code) and fine_groups < groups
+        begin, end = (fine_groups, groups) if coarse else (0, fine_groups)
+        group_distances[:] = FARTHEST
+        for group in range(begin, end):
+            group_distances[group] = code_distance(group_centres, group, code, coarse)
+        nearest, nearest_distance = int(group_begins[begin]), FARTHEST
+        for _ in range(min(GROUPS_LOOKED_INTO, end - begin)):
             group = int(np.argmin(group_distances))
             group_distances[group] = FARTHEST
             for cluster in range(group_begins[group], group_begins[group + 1]):
-                distance = code_distance(centres, cluster, code)
+                distance = code_distance(centres, cluster, code, coarse)
                 if distance < nearest_distance:
                     nearest, nearest_distance = cluster, distance
-        place = append(slot, slot // capacity * clusters + nearest, chains, members, places, free)
-        _store(code, points, codes, sketches, place)
+        place = append(slot, nearest * actions + slot // capacity, chains, members, places, free)
+        _store(code, coarse, points, codes, sketches, place)
 
 
 @njit(**COMPILE)
@@ -98,17 +104,19 @@ def encode_filed(
     keys: NDArray[np.float32],
     mean: NDArray[np.float32],
     axes: NDArray[np.float32],
+    first_coarse_chain: int,
     points: NDArray[np.int8],
     codes: NDArray[np.int8],
     sketches: NDArray[np.uint8],
     places: NDArray[np.int32],
 ) -> None:
     """Write the codes of all filed slots again, as they are not part of a checkpoint."""
-    code = np.empty(codes.shape[1], np.int16)
+    code = np.empty(2 * codes.shape[1], np.int16)
     for slot in range(len(places)):
         if places[slot, CHAIN] >= 0:
             encode(keys[slot], mean, axes, code)
-            _store(code, points, codes, sketches, places[slot, PLACE])
+            coarse = places[slot, CHAIN] >= first_coarse_chain
+            _store(code, coarse, points, codes, sketches, places[slot, PLACE])
 
 
 @njit(**COMPILE)
@@ -121,4 +129,5 @@ def store(
 ) -> None:
     """Put codes back at their places, with their sketches."""
     for index, place in enumerate(places):
-        _store(stored[index].astype(np.int16), points, codes, sketches, place)
+        codes[place] = stored[index]
+        sketch(stored[index].astype(np.int16), points, sketches, place)

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from memec.memory import filing, pooled
 from memec.memory.blocks import CHAIN, PLACE, Blocks
 from memec.memory.clusters import Clusters
-from memec.memory.codes import Encoding, code_size
+from memec.memory.codes import COARSER, LARGEST, Encoding, code_size
 from memec.memory.intrinsics import LANES_LOOKED_UP, PLANE
 from memec.memory.saved import check_index
 from memec.memory.sketches import POINTS, Sketching, sketched_pairs
 
 # Counted on three Atari games with 2 x 100,000 entries: 4,096 clusters instead of 2,048 mean a fifth to a half fewer
 # entries to look at for recall .99. The time that choosing among more clusters takes was not weighed against it.
-CLUSTERS_PER_ROOT_OF_ENTRIES = 4.0
+CLUSTERS_PER_ROOT_OF_ENTRIES = 5.0
 SAMPLES_PER_CLUSTER = 16
 MOST_CLUSTERS = 6_144
 
@@ -29,6 +29,7 @@ class Index:
         self._fit = (fit["mean"], fit["axes"], fit["centres"])
         self._groups = (fit["group_centres"], fit["group_begins"])
         self._sketching = (fit["points"], fit["sketch_error"])
+        self._fine = fit["fine"]
         self._centre_planes = np.ascontiguousarray(fit["centres"][:, :PLANE])
         self._hold(Blocks.empty(len(keys), actions * len(fit["centres"]), pooled.LANES))
 
@@ -44,18 +45,25 @@ class Index:
         clusters = min(MOST_CLUSTERS, max(1, round(CLUSTERS_PER_ROOT_OF_ENTRIES * expected**0.5)))
         sample = keys[rng.choice(present, min(len(present), SAMPLES_PER_CLUSTER * clusters), replace=False)]
         encoding = Encoding.fit(sample[: 128 * PLANE])
-        codes = np.clip(encoding.rotate(sample), -127, 127)
-        groups = Clusters.fit(codes, clusters)
-        sketching = Sketching.fit(codes)
+        codes = encoding.rotate(sample)
+        outside = (np.abs(codes) > LARGEST).any(1)
+        fine = Clusters.fit(codes[~outside], max(1, round(clusters * float(np.mean(~outside)))))
+        groups = [fine]
+        if outside.any():
+            coarse = np.clip(codes[outside] / COARSER, -LARGEST, LARGEST).astype(np.float32)
+            groups.append(Clusters.fit(coarse, max(1, round(clusters * float(np.mean(outside))))))
+        sizes = np.concatenate([np.diff(each.group_begins) for each in groups])
+        sketching = Sketching.fit(codes[~outside])
         return cls(
             keys,
             actions,
             {
                 "mean": encoding.mean,
                 "axes": encoding.axes,
-                "centres": np.rint(groups.centres).astype(np.int8),
-                "group_centres": np.rint(groups.group_centres).astype(np.int8),
-                "group_begins": groups.group_begins,
+                "centres": np.rint(np.concatenate([each.centres for each in groups])).astype(np.int8),
+                "group_centres": np.rint(np.concatenate([each.group_centres for each in groups])).astype(np.int8),
+                "group_begins": np.concatenate([[0], sizes.cumsum()]).astype(np.int32),
+                "fine": np.array([len(fine.centres), len(fine.group_centres)], np.int32),
                 "points": sketching.points,
                 "sketch_error": sketching.error,
             },
@@ -63,7 +71,7 @@ class Index:
 
     def file(self, slots: NDArray[np.int64]) -> None:
         """File entries, or file them anew after their keys changed."""
-        filing.file(slots, self._keys, *self._fit, *self._groups, self._sketching[0], *self._coded, *self._books)
+        filing.file(slots, self._keys, *self._fit, *self._groups, self._fine, *self._points_and_codes, *self._books)
 
     def unfiled(self, present: NDArray[np.bool_], begin: int, count: int) -> tuple[NDArray[np.int64], int]:
         """Return the next present slots from `begin` on that are not filed, and where to go on after them."""
@@ -88,7 +96,7 @@ class Index:
         pooled.nearest(
             queries, wanted, squared_distances, slots, remember, effort, np.float32(margin),
             self._keys, last_candidates, newest,
-            *self._fit[:2], self._centre_planes, *self._sketching, *self._coded,
+            *self._fit[:2], self._centre_planes, self._fine, *self._sketching, *self._coded,
             blocks.chains, blocks.members, blocks.places, sizes,
         )  # fmt: skip
 
@@ -100,7 +108,7 @@ class Index:
         books = self._blocks.chains, self._blocks.places
         pooled.needed(
             query, action, slots, *needed,
-            *self._fit[:2], self._centre_planes, *self._sketching, *self._coded, *books, size,
+            *self._fit[:2], self._centre_planes, self._fine, *self._sketching, *self._coded, *books, size,
         )  # fmt: skip
         return needed
 
@@ -111,12 +119,13 @@ class Index:
     def arrays(self, lagging: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
         """Return the fit and the books; codes follow from the keys, but for `lagging` slots, which moved meanwhile."""
         names = (
-            "mean", "axes", "centres", "group_centres", "group_begins", "points", "sketch_error",
+            "mean", "axes", "centres", "group_centres", "group_begins", "fine", "points", "sketch_error",
             "chains", "members", "places", "free",
         )  # fmt: skip
         slots = lagging[self._blocks.places[lagging, CHAIN] >= 0]
         lag = {"lagging_slots": slots, "lagging_codes": self._coded[0][self._blocks.places[slots, PLACE]]}
-        return lag | dict(zip(names, (*self._fit, *self._groups, *self._sketching, *self._books), strict=True))
+        fit = (*self._fit, *self._groups, self._fine, *self._sketching)
+        return lag | dict(zip(names, (*fit, *self._books), strict=True))
 
     @classmethod
     def restored(cls, keys: NDArray[np.float32], actions: int, arrays: Mapping[str, NDArray[Any]]) -> "Index":
@@ -125,9 +134,10 @@ class Index:
         check_index(arrays, actions, len(keys), axes, pooled.LANES, (sketched_pairs(axes[1]), 2, POINTS))
         index = cls(keys, actions, arrays)
         index._hold(Blocks(*(arrays[name].copy() for name in ("chains", "members", "places", "free"))))
-        filing.encode_filed(keys, *index._fit[:2], index._sketching[0], *index._coded, index._blocks.places)
+        coarse = int(index._fine[0]) * actions
+        filing.encode_filed(keys, *index._fit[:2], coarse, *index._points_and_codes, index._blocks.places)
         places = index._blocks.places[arrays["lagging_slots"], PLACE]
-        filing.store(places, arrays["lagging_codes"], index._sketching[0], *index._coded)
+        filing.store(places, arrays["lagging_codes"], *index._points_and_codes)
         return index
 
     def _hold(self, blocks: Blocks) -> None:
@@ -138,3 +148,4 @@ class Index:
         codes = np.zeros((places, size), np.int8)
         sketches = np.zeros((places // LANES_LOOKED_UP, len(self._sketching[0]) // 2, LANES_LOOKED_UP), np.uint8)
         self._coded = (codes, sketches)
+        self._points_and_codes = (self._sketching[0], codes, sketches)

@@ -74,14 +74,14 @@ def _prefetch(_context: Any, array: Any, row: Any, offset: Any) -> Any:
     return types.void(array, types.int64, types.int64), generate
 
 
-_prefetch_line: Any = intrinsic(_prefetch)
+prefetch_line: Any = intrinsic(_prefetch)
 
 
 @njit(inline="always", **COMPILE)
 def prefetch(array: NDArray[Any], row: int, size: int) -> None:
     """Ask for the first `size` bytes of `array[row]` ahead of their use; it changes nothing but the time."""
     for offset in range(0, size, LINE):
-        _prefetch_line(array, row, offset)
+        prefetch_line(array, row, offset)
 
 
 def _lowest_bit(_context: Any, bits: Any) -> Any:

@@ -5,20 +5,29 @@ from numba import njit
 from numpy.typing import NDArray
 
 from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE, SIZE
-from memec.memory.codes import code_distance, encode
-from memec.memory.intrinsics import LANES_LOOKED_UP, PLANE, lanes_within, lowest_bit, plane_distance, prefetch
+from memec.memory.codes import COARSER, FARTHEST, code_distance, encode
+from memec.memory.intrinsics import (
+    LANES_LOOKED_UP,
+    PLANE,
+    lanes_within,
+    lowest_bit,
+    plane_distance,
+    prefetch,
+    prefetch_line,
+)
 from memec.memory.kernels import COMPILE, insert, squared_distance
 from memec.memory.sketches import FEWEST_UNITS, POINTS, allowed, measure, needed_margin, tabulate
 
-# Sketches are looked up for a part of a block at once, and the parts that are empty are not read.
-LANES = 2 * LANES_LOOKED_UP
+# Entries of a chain lie side by side this many at a time: what lies apart takes longer to come from memory. In play,
+# where the emulator has driven most of it out of the caches, blocks of 16 take twice as long as blocks of 64.
+LANES = 64
 PARTS = LANES // LANES_LOOKED_UP
-FARTHEST = np.int32(2**31 - 1)
 # Rounding both codes moves a distance by about 0.4; entries this much beyond the k-th candidate are still re-ranked.
+# Where codes are coarse it is as many times as much.
 ROUNDING = np.float32(2.0)
 # A float32 as an integer: 1 is this number, and 32 bins to an octave are left without its last bits.
 BITS_OF_ONE, BITS_LEFT_OUT = np.int32(127 << 23), 18
-SORTING_BINS = 32 * 22  # squared distances in a plane stay below 2**22
+SORTING_BINS = 32 * 28  # squared distances in a plane stay below 2**28
 # A search looks at this many entries of an action however small its share; one with fewer is searched in full.
 LEAST_LOOKED_AT = 256
 # A cluster whose squared distance is up to so many times that of the nearest is about as near.
@@ -26,15 +35,22 @@ ABOUT_AS_NEAR = np.int32(2)
 # More of them mean no more to look at: far from everything, where a changed network's keys may be, all are.
 MOST_ABOUT_AS_NEAR = 64
 BLOCKS_AT_ONCE = 256
+# What is needed by entries that are not sketched: no margin is below.
+NO_MARGIN = np.float32(-1)
 # Sketches are asked for this many blocks ahead; codes whose sketches passed, while so many others are waited for.
-BLOCKS_AHEAD, WAITING = 8, 32
+BLOCKS_AHEAD, WAITING = 4, 12
+# And so are the books of chains, and of those half as far ahead where they lead on to: what is not asked for is waited
+# for, chain by chain (of a search whose memory the emulator has driven out of the caches, half of the time).
+CHAINS_AHEAD = 8
 
-Asked = tuple[NDArray[np.float32], NDArray[np.uint8], np.float32, np.float32]
-"""What sketches are compared with: a query's distances from all points, tables made of them, the error and margin."""
+Asked = tuple[NDArray[np.float32], NDArray[np.uint8], np.float32, np.float32, np.float32]
+"""What is asked of sketches: distances from all points, tables made of them, the error, the margin, the rounding."""
 
 
 @njit(**COMPILE)
-def _sort_clusters(centre_planes: NDArray[np.int8], code: NDArray[np.int16], order: NDArray[np.int32]) -> int:
+def _sort_clusters(
+    centre_planes: NDArray[np.int8], fine: NDArray[np.int32], code: NDArray[np.int16], order: NDArray[np.int32]
+) -> int:
     """Order clusters from near to far, nearly, and return how many are about as near as the nearest.
 
     By the first plane of their centres: on keys of three games that finds the nearest entries as soon, in half the
@@ -44,8 +60,12 @@ def _sort_clusters(centre_planes: NDArray[np.int8], code: NDArray[np.int16], ord
     clusters = len(centre_planes)
     distances = np.empty(clusters, np.int32)
     least = FARTHEST
-    for cluster in range(clusters):
+    for cluster in range(fine[0]):
         distances[cluster] = plane_distance(centre_planes, cluster * PLANE, code, 0)
+        least = min(least, distances[cluster])
+    for cluster in range(fine[0], clusters):
+        distance = plane_distance(centre_planes, cluster * PLANE, code, len(code) // 2)
+        distances[cluster] = distance * np.int32(COARSER * COARSER)
         least = min(least, distances[cluster])
     near = 0
     farther = np.empty(clusters, np.float32)
@@ -67,11 +87,18 @@ def _sort_clusters(centre_planes: NDArray[np.int8], code: NDArray[np.int16], ord
 
 
 @njit(inline="always", **COMPILE)
-def _limit(distance: np.int32) -> np.int32:
+def _limit(distance: np.int32, rounding: np.float32) -> np.int32:
     """Return the code distance up to which an entry may belong to the nearest, given that of the k-th candidate."""
     if distance == FARTHEST:
         return FARTHEST
-    return np.int32(distance + 2 * ROUNDING * np.sqrt(np.float32(distance)) + ROUNDING * ROUNDING + 1)
+    most = distance + 2 * rounding * np.sqrt(np.float32(distance)) + rounding * rounding + 1
+    return np.int32(min(most, FARTHEST - 1))
+
+
+@njit(inline="always", **COMPILE)
+def _parts(count: int) -> int:
+    """Return how many times 16 lanes of sketches hold so many entries."""
+    return (count + LANES_LOOKED_UP - 1) // LANES_LOOKED_UP
 
 
 @njit(inline="always", **COMPILE)
@@ -83,15 +110,9 @@ def _holds(candidates: NDArray[np.int64], slot: int) -> bool:
 
 
 @njit(inline="always", **COMPILE)
-def _parts(count: int) -> int:
-    """Return how many parts of a block hold so many entries."""
-    return (count + LANES_LOOKED_UP - 1) // LANES_LOOKED_UP
-
-
-@njit(inline="always", **COMPILE)
 def _threshold(limit: np.int32, asked: Asked, units: np.float32) -> tuple[np.int64, np.float32]:
     """Return the sum up to which sketches pass, and its unit; first make tables, where there are none for the limit."""
-    distances, tables, error, margin = asked
+    distances, tables, error, margin, _ = asked
     most = allowed(limit, error, margin)
     if most * units < FEWEST_UNITS:
         units = tabulate(distances, most, tables)
@@ -122,7 +143,7 @@ def _scan(
     waiting = np.empty(WAITING + LANES, np.int64)
     waits = 0
     threshold = np.int64(0)
-    limit = _limit(candidate_distances[neighbours - 1])
+    limit = _limit(candidate_distances[neighbours - 1], asked[4])
     if limit < FARTHEST:
         threshold, units = _threshold(limit, asked, units)
     for index in range(todo):
@@ -136,21 +157,37 @@ def _scan(
             passed &= (np.int64(1) << min(counts[index] - part * LANES_LOOKED_UP, LANES_LOOKED_UP)) - 1
             while passed:
                 waiting[waits] = first + lowest_bit(passed)
-                prefetch(codes, waiting[waits], len(code))
+                prefetch(codes, waiting[waits], codes.shape[1])
                 waits += 1
                 passed &= passed - 1
         if waits >= WAITING or units == 0 or index == todo - 1:
             for place in waiting[:waits]:
-                distance = code_distance(codes, place, code)
+                distance = code_distance(codes, place, code, False)
                 if distance < limit and distance < candidate_distances[-1]:
                     slot = members[place // LANES, place % LANES]
                     if not _holds(candidates, slot):
                         insert(candidate_distances, candidates, distance, slot)
-                        limit = _limit(candidate_distances[neighbours - 1])
+                        limit = _limit(candidate_distances[neighbours - 1], asked[4])
             waits = 0
             if limit < FARTHEST:
                 threshold, units = _threshold(limit, asked, units)
     return units
+
+
+@njit(**COMPILE)
+def _take(
+    slot: np.int64,
+    coarse: bool,
+    code: NDArray[np.int16],
+    candidate_distances: NDArray[np.int32],
+    candidates: NDArray[np.int64],
+    codes: NDArray[np.int8],
+    place: int,
+) -> None:
+    """Merge one entry into the candidates, whatever its sketch."""
+    distance = code_distance(codes, place, code, coarse)
+    if distance < candidate_distances[-1] and not _holds(candidates, slot):
+        insert(candidate_distances, candidates, distance, slot)
 
 
 @njit(inline="always", **COMPILE)
@@ -169,6 +206,7 @@ def needed(
     mean: NDArray[np.float32],
     axes: NDArray[np.float32],
     centre_planes: NDArray[np.int8],
+    fine: NDArray[np.int32],
     points: NDArray[np.int8],
     mean_error: NDArray[np.float32],
     codes: NDArray[np.int8],
@@ -177,30 +215,40 @@ def needed(
     places: NDArray[np.int32],
     size: int,
 ) -> None:
-    """Write how little effort and margin a search needs to find each of these nearest; 0 where there is none."""
+    """Write how little effort and margin a search needs to find each of these nearest."""
     clusters = len(centre_planes)
-    code = np.empty(axes.shape[1], np.int16)
+    actions = len(chains) // clusters
+    code = np.empty(2 * axes.shape[1], np.int16)
     order = np.empty(clusters, np.int32)
     distances = np.empty((len(points), POINTS), np.float32)
-    encode(query, mean, axes, code)
+    rounding = ROUNDING * np.float32(COARSER if encode(query, mean, axes, code) else 1)
     error = max(measure(code, points, distances), mean_error[0])
-    spread = _spread(_sort_clusters(centre_planes, code, order))
-    before = np.empty(clusters, np.int64)
-    looked_at = 0
-    for cluster in order:
-        before[cluster] = looked_at
-        looked_at += chains[action * clusters + cluster, SIZE]
+    spread = _spread(_sort_clusters(centre_planes, fine, code, order))
+    before = np.full(clusters, -1, np.int64)
     farthest = np.int32(0)
+    left = 0
     for slot in slots:
         if slot >= 0:
-            farthest = max(farthest, code_distance(codes, places[slot, PLACE], code))
+            cluster = places[slot, CHAIN] // actions
+            farthest = max(farthest, code_distance(codes, places[slot, PLACE], code, cluster >= fine[0]))
+            left += before[cluster] == -1
+            before[cluster] = -2  # to be met
+    looked_at = 0
+    for cluster in order:
+        if left == 0:
+            break
+        left -= before[cluster] == -2
+        before[cluster] = looked_at
+        looked_at += chains[cluster * actions + action, SIZE]
     for index, slot in enumerate(slots):
-        efforts[index] = margins[index] = 0.0
+        efforts[index], margins[index] = 0.0, NO_MARGIN
         if slot >= 0:
-            entries = before[places[slot, CHAIN] - action * clusters]
+            entries = before[places[slot, CHAIN] // actions]
             if entries >= LEAST_LOOKED_AT:
                 efforts[index] = (entries + 2) / (size * spread)  # one more than it takes, for rounding
-            margins[index] = needed_margin(distances, error, _limit(farthest), sketches, places[slot, PLACE])
+            if places[slot, CHAIN] // actions < fine[0]:
+                limit = _limit(farthest, rounding)
+                margins[index] = needed_margin(distances, error, limit, sketches, places[slot, PLACE])
 
 
 @njit(**COMPILE)
@@ -218,6 +266,7 @@ def nearest(
     mean: NDArray[np.float32],
     axes: NDArray[np.float32],
     centre_planes: NDArray[np.int8],
+    fine: NDArray[np.int32],
     points: NDArray[np.int8],
     mean_error: NDArray[np.float32],
     codes: NDArray[np.int8],
@@ -236,7 +285,7 @@ def nearest(
     """
     actions, neighbours = slots.shape[1:]
     clusters = len(centre_planes)
-    code = np.empty(codes.shape[1], np.int16)
+    code = np.empty(2 * codes.shape[1], np.int16)
     distances = np.empty((len(points), POINTS), np.float32)
     tables = np.empty((len(points), POINTS), np.uint8)
     order = np.empty(clusters, np.int32)
@@ -245,9 +294,9 @@ def nearest(
     candidates = np.empty(last_candidates.shape[1], np.int64)
     candidate_distances = np.empty(last_candidates.shape[1], np.int32)
     for row in range(len(queries)):
-        encode(queries[row], mean, axes, code)
-        asked = (distances, tables, max(measure(code, points, distances), mean_error[0]), margin)
-        share = effort * _spread(_sort_clusters(centre_planes, code, order))
+        rounding = ROUNDING * np.float32(COARSER if encode(queries[row], mean, axes, code) else 1)
+        asked = (distances, tables, max(measure(code, points, distances), mean_error[0]), margin, rounding)
+        share = effort * _spread(_sort_clusters(centre_planes, fine, code, order))
         for action in range(actions):
             if not wanted[row, action]:
                 continue
@@ -256,36 +305,45 @@ def nearest(
             for likely in (last_candidates[action], newest[action]):
                 for slot in likely:
                     if slot >= 0:
-                        prefetch(codes, places[slot, PLACE], len(code))
+                        prefetch(codes, places[slot, PLACE], codes.shape[1])
                 for slot in likely:
                     if slot >= 0:
-                        distance = code_distance(codes, places[slot, PLACE], code)
-                        if distance < candidate_distances[-1] and not _holds(candidates, slot):
-                            insert(candidate_distances, candidates, distance, slot)
+                        coarse = places[slot, CHAIN] // actions >= fine[0]
+                        _take(slot, coarse, code, candidate_distances, candidates, codes, places[slot, PLACE])
             units = np.float32(0)
             todo = 0
             budget = max(np.int64(share * sizes[action]), LEAST_LOOKED_AT)
-            for cluster in order:
-                chain = action * clusters + cluster
-                block, count = chains[chain, FIRST], chains[chain, FILLED]
-                budget -= chains[chain, SIZE]
-                while block >= 0:
+            for rank, cluster in enumerate(order):
+                prefetch_line(chains, order[min(rank + 2 * CHAINS_AHEAD, clusters - 1)] * actions + action, 0)
+                soon = chains[order[min(rank + CHAINS_AHEAD, clusters - 1)] * actions + action, FIRST]
+                prefetch_line(members, soon, LANES * members.itemsize)  # what leads on from there
+                chain = cluster * actions + action
+                block, count, left = chains[chain, FIRST], chains[chain, FILLED], chains[chain, SIZE]
+                budget -= left
+                while left > 0:
+                    if cluster >= fine[0]:
+                        for lane in range(count):
+                            slot, place = np.int64(members[block, lane]), np.int64(block) * LANES + lane
+                            _take(slot, True, code, candidate_distances, candidates, codes, place)
+                    else:
+                        blocks[todo], counts[todo] = block, count
+                        todo += 1
                     if todo == BLOCKS_AT_ONCE:
                         units = _scan(
                             blocks, counts, todo, neighbours, code, asked, units,
                             candidate_distances, candidates, codes, sketches, members,
                         )  # fmt: skip
                         todo = 0
-                    blocks[todo], counts[todo] = block, count
-                    todo += 1
-                    block, count = members[block, NEXT], np.int32(LANES)
+                    left -= count
+                    if left > 0:
+                        block, count = members[block, NEXT], np.int32(LANES)
                 if budget <= 0:
                     break
             _scan(
                 blocks, counts, todo, neighbours, code, asked, units,
                 candidate_distances, candidates, codes, sketches, members,
             )  # fmt: skip
-            limit = _limit(candidate_distances[neighbours - 1])
+            limit = _limit(candidate_distances[neighbours - 1], rounding)
             ranked = 0
             while ranked < len(candidates) and candidates[ranked] >= 0 and candidate_distances[ranked] <= limit:
                 prefetch(keys, candidates[ranked], keys.itemsize * keys.shape[1])
@@ -298,5 +356,4 @@ def nearest(
                 if distance < found_distances[-1] or (distance == found_distances[-1] and slot < found_slots[-1]):
                     insert(found_distances, found_slots, distance, slot)
             if remember:
-                candidates[ranked:] = -1
                 last_candidates[action] = candidates

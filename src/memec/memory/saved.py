@@ -94,6 +94,7 @@ def check_index(
             "centres": (np.int8, (clusters, code_size)),
             "group_centres": (np.int8, (groups, code_size)),
             "group_begins": (np.int32, (groups + 1,)),
+            "fine": (np.int32, (2,)),
             "points": (np.int8, points),
             "sketch_error": (np.float32, (1,)),
             "chains": (np.int32, (chains, 3)),
@@ -115,6 +116,9 @@ def check_index(
     _refuse(not filed, "has codes of entries that do not exist")
     begins = arrays["group_begins"]
     _refuse(clusters < 1 or begins[0] != 0 or begins[-1] != clusters or (np.diff(begins) < 0).any(), "has no groups")
+    fine_clusters, fine_groups = arrays["fine"]
+    divided = 0 < fine_clusters <= clusters and 0 < fine_groups <= groups and begins[fine_groups] == fine_clusters
+    _refuse(not divided, "does not tell coarse clusters from others")
     _check_books(arrays["chains"], arrays["members"], arrays["places"], arrays["free"])
 
 
