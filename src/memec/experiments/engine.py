@@ -87,7 +87,7 @@ def work(job: Job) -> Ended:
             outcome = experiment.run(job.settings, job.folder, preset=job.preset, command=job.command, progress=False)
         folder = RunFolder.open(job.folder)
         record = folder.record()
-        folder.update(seconds=round(record.get("seconds", 0.0) + time.monotonic() - began, 1))
+        folder.update(seconds=round(record.get("seconds", 0.0) + time.monotonic() - began, 3))
     except MemecError as error:
         return Ended(job.name, "failed", str(error))
     except Exception as error:

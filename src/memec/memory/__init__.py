@@ -1,5 +1,6 @@
 """The episodic memory: keys, returns and recall."""
 
-from memec.memory.memory import Memory, MemorySettings, Recall
+from memec.memory.memory import Memory, MemorySettings
+from memec.memory.recall import Recall
 
 __all__ = ["Memory", "MemorySettings", "Recall"]

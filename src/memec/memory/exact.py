@@ -18,6 +18,7 @@ from memec.memory.cells import Cells, cell_of
 from memec.memory.handles import ROW, cube, five_dimensional, handles, matrix, vector
 from memec.memory.intrinsics import LANES, lanes_at_most, lowest_bit
 from memec.memory.kernels import COMPILE, LARGEST, squared_distance
+from memec.memory.recall import RoomArrays
 from memec.memory.tables import Floats, Ints, Keys, Places, StateIds, find_known, weigh
 
 # In many dimensions no box can be ruled out; below a few thousand entries reading all is quicker than leaving out.
@@ -41,8 +42,6 @@ NOBODY = np.int64(np.float32(np.inf).view(np.int32)) << 32
 
 Books = tuple[Floats, Floats, StateIds, Ints, Ints, Places]
 """A memory's kernel (whether by distance, delta, initial value), returns, state ids, stamps of use, sizes, places."""
-Room = tuple[NDArray[np.bool_], Floats, Keys, Ints, NDArray[np.bool_]]
-"""Room for what a recall says: which actions to search, values, squared distances, slots, which are exact."""
 Numbers = NDArray[np.int32]
 Filing = tuple[Keys, Numbers, Keys, Keys, Keys, Numbers, Numbers, Numbers, Numbers]
 """Keys, the cuts between cells (dimensions, values), boxes of the cells, keys in blocks, and the books of `Blocks`."""
@@ -88,7 +87,7 @@ class Exact:
         """
         find_nearest(queries, wanted, squared_distances, slots, self.last_found, self.filing)
 
-    def handles_for(self, books: Books, room: Room) -> NDArray[np.int64]:
+    def handles_for(self, books: Books, room: RoomArrays) -> NDArray[np.int64]:
         """Return what `look_up` needs to know: a memory's books, where to write what is found, how keys are filed."""
         return handles(*books, *room, self._handles)
 

@@ -12,8 +12,8 @@ from memec.memory.blocks import CHAIN
 from memec.memory.exact import Exact
 from memec.memory.intrinsics import LANES
 from memec.memory.limits import neighbours_fit, refuse_if_too_large
-from memec.memory.memory import Recall
 from memec.memory.propagation import BEST, HOPE, RANGE, VALUE, WORST
+from memec.memory.recall import Recall
 from memec.memory.saved import check_arrays
 from memec.settings import Settings
 

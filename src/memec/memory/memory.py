@@ -1,7 +1,7 @@
 """The episodic memory: one table of (key, return) per action, recalled by similarity."""
 
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from memec.errors import MemecError, NotFiniteError
 from memec.memory import moves, tables
 from memec.memory.exact import Exact, look_up, look_up_one
 from memec.memory.limits import neighbours_fit, refuse_if_too_large
+from memec.memory.recall import Recall, Room
 from memec.memory.saved import check_memory
 from memec.memory.uncertainty import gaussian_process_std
 from memec.settings import Settings
@@ -47,41 +48,6 @@ class MemorySettings(Settings):
     @model_validator(mode="after")
     def _neighbours_fit(self) -> Self:
         return neighbours_fit(self)
-
-
-class Recall(NamedTuple):
-    """What the memory says about each action; with a batch of keys, each array has one more dimension in front."""
-
-    values: NDArray[np.float64]
-    """[actions] The stored return of a known state, else the kernel-weighted mean of the neighbours' returns."""
-    squared_distances: NDArray[np.float32]
-    """[actions, neighbours] Ascending; infinite where there are fewer entries than neighbours."""
-    slots: NDArray[np.int64]
-    """[actions, neighbours] Where the neighbours stand in the memory; -1 where there is none."""
-    exact: NDArray[np.bool_]
-    """[actions] Whether the state is known, so that `slots[:, 0]` is this very state."""
-
-    def weights(self, delta: float | None) -> NDArray[np.float64]:
-        """Return how much each neighbour counts, by 1 / (squared distance + delta), or all the same where that is None.
-
-        Rows sum to 1, or to 0 where there is no neighbour.
-        """
-        there = self.slots >= 0
-        raw = there.astype(np.float64)
-        if delta is not None:
-            raw /= self.squared_distances.astype(np.float64) + delta
-        weights: NDArray[np.float64] = raw / np.maximum(raw.sum(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
-        return weights
-
-
-class Room(NamedTuple):
-    """Where a look-up writes what it finds."""
-
-    arrays: tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float32], NDArray[np.int64], NDArray[np.bool_]]
-    """Which actions to search, values, squared distances, slots, which are exact; each begins with the query."""
-    found: Recall
-    handles: NDArray[np.int64] | None
-    """All that `look_up` needs, where search is exact."""
 
 
 class Search(Protocol):
