@@ -200,3 +200,16 @@ def test_cells_hold_equally_many_keys_and_are_cut_where_they_spread_most(dimensi
     assert np.bincount(owners, minlength=16).tolist() == [100] * 16
     assert (cells.dimensions == 0).all()
     assert cells.values[0] == np.sort(keys[:, 0])[799]
+
+
+def test_a_table_is_cut_into_more_cells_as_it_fills():
+    rng = np.random.default_rng(0)
+    keys = rng.standard_normal((ACTIONS * 4 * CUT_ENTRIES, 4)).astype(np.float32)
+    backend = Exact(keys, ACTIONS, NEIGHBOURS)
+    entries_per_cell = []
+    for slots in np.array_split(rng.permutation(len(keys)), 100):
+        backend.put(slots)
+        entries = np.count_nonzero(backend.arrays()["present"])
+        if entries >= CUT_ENTRIES:
+            entries_per_cell.append(entries / len(backend.filing[5]))
+    assert max(entries_per_cell) < 150

@@ -56,7 +56,7 @@ class Exact:
         self._keys = keys
         self._actions = actions
         self.last_found = np.full((STREAMS, actions, neighbours), -1, np.int64)
-        self._entries = 0
+        self._entries = self._entries_at_cut = 0
         self._handles = np.empty((10, ROW), np.int64)
         self._arrange(Cells.whole())
 
@@ -68,7 +68,9 @@ class Exact:
         """Take in that compiled code filed keys in `filing`, some of them new; tell whether all were filed again."""
         self._entries += new
         self._puts += puts
-        worn = self._puts >= max(CUT_ENTRIES, 2 * self._entries)  # boxes only ever grow: replaced keys wear them out
+        # Cells are cut for as many entries as there are, and boxes only ever grow: replaced keys wear them out.
+        outgrown = self._entries >= max(CUT_ENTRIES, 2 * self._entries_at_cut)
+        worn = outgrown or self._puts >= 2 * max(CUT_ENTRIES, self._entries)
         if worn:
             self.rebuild()
         return worn
@@ -104,7 +106,7 @@ class Exact:
         """Take in that all keys changed in place: cut the cells anew and file every entry again."""
         present = np.flatnonzero(self._blocks.present())
         self._arrange(self._fitting_cells(present))
-        self._entries = file_keys(present, self.filing)
+        self._entries = self._entries_at_cut = file_keys(present, self.filing)
 
     def arrays(self, lagging: NDArray[np.intp] = NONE) -> dict[str, NDArray[Any]]:
         """Return what `restore` needs to answer identically."""
