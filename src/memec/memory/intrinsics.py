@@ -98,7 +98,7 @@ lowest_bit: Any = intrinsic(_lowest_bit)
 
 
 def _lanes_at_most(_context: Any, values: Any, bound: Any) -> Any:
-    """Tell by a bit which of 64 float32 are at most `bound`; as a loop it takes ten times as long."""
+    """Tell by a bit which of 64 float32 are at most `bound`, so that only those need be gone through."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vector = ir.VectorType(ir.FloatType(), LANES)
