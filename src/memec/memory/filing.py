@@ -21,9 +21,10 @@ def _store(
     place: int,
 ) -> None:
     """Write a code and its sketch at their place; a coarse one has no sketch."""
-    size = codes.shape[1]
-    for axis in range(size):
-        codes[place, axis] = np.int8(min(max(code[np.int64(coarse) * size + axis], -LARGEST), LARGEST))
+    begin = np.int64(coarse) * codes.shape[1]
+    for axis in range(codes.shape[1]):
+        code[begin + axis] = min(max(code[begin + axis], -LARGEST), LARGEST)  # the sketch is of what is stored
+        codes[place, axis] = np.int8(code[begin + axis])
     if not coarse:
         sketch(code, points, sketches, place)
 
