@@ -14,9 +14,9 @@ import pytest
 from tests.command import Memec
 
 
-def rows(file: Path) -> list[dict[str, str]]:
-    with file.open(newline="") as lines:
-        return list(csv.DictReader(lines))
+def rows(path: Path) -> list[dict[str, str]]:
+    """Read a table at once: a run under way may be writing it."""
+    return list(csv.DictReader(path.read_text().splitlines()))
 
 
 @pytest.mark.parametrize("explore", ["epsilon-greedy", "boltzmann", "mellowmax", "ucb", "thompson"])
