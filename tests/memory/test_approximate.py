@@ -355,3 +355,21 @@ def test_keys_far_from_the_others_are_found_with_little_effort():
     )  # fmt: skip
     best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
     assert recall(answer[0], best) >= 0.95
+
+
+def test_keys_far_from_the_others_are_told_apart_as_finely_as_they():
+    rng = np.random.default_rng(0)
+    keys = atari_like(rng, ACTIONS * CAPACITY)
+    far = rng.random(len(keys)) < 0.03
+    spot = 20 + 0.02 * keys.std() * rng.standard_normal((len(keys), keys.shape[1]))
+    keys[far] = spot[far].astype(np.float32)  # all of them within a unit of coarse codes
+    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    queries = keys[far][:60] + np.float32(0.01 * keys[~far].std())
+    answer = np.empty((60, ACTIONS, NEIGHBOURS), np.float32), np.empty((60, ACTIONS, NEIGHBOURS), np.int64)
+    nobody = np.full((ACTIONS, 3 * NEIGHBOURS), -1)
+    backend._index.nearest(
+        queries, np.ones((60, ACTIONS), np.bool_), *answer, False, 0.1, 1.0, nobody, nobody[:, :0],
+        np.full(ACTIONS, CAPACITY),
+    )  # fmt: skip
+    best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
+    assert recall(answer[0], best) >= 0.99

@@ -222,8 +222,7 @@ class Approximate:
     def _begin_successor(self) -> None:
         present = np.flatnonzero(self._present)
         rng = np.random.default_rng([self._seed, self._fits])
-        last, moving = 2 * len(present) > MOST_REFITTED, self._newest.size > 0
-        self._successor = Index.fitted(self._keys, self._actions, present, rng, last=last, moving=moving)
+        self._successor = Index.fitted(self._keys, self._actions, present, rng, 2 * len(present) > MOST_REFITTED)
         self._fits += 1
         self._moved = 0
         self._puts_since_fit = 0

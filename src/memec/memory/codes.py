@@ -2,7 +2,7 @@
 
 Keys are rotated onto their principal axes and scaled by one common factor, so a distance between codes is a distance
 between keys but for rounding. The axes come in planes of 64, the ones with most variance first. The few keys that lie
-outside the range of int8 have coarse codes, in units eight times as large.
+outside the range of int8 are compared themselves; coarse codes, in units eight times as large, tell what they are near.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from memec.memory.intrinsics import PLANE, plane_distance
-from memec.memory.kernels import COMPILE
+from memec.memory.kernels import COMPILE, squared_distance
 
 # The scale suits the bulk of the keys, with some headroom. The first moments of an episode, whose older frames are
 # black, lie far outside (1% in Ms. Pac-Man, 4% in Q*bert): scaled to hold them, Pong's codes were 25 times too coarse.
@@ -20,6 +20,7 @@ KEPT = 0.95
 HEADROOM = 1.25
 LARGEST, COARSER = 127, 8
 FARTHEST = np.int32(2**31 - 1)
+FARTHEST_MEASURED = np.float32(2**31 - 128)
 
 
 def code_size(key_size: int) -> int:
@@ -115,3 +116,18 @@ def code_distance(codes: NDArray[np.int8], index: int, code: NDArray[np.int16], 
     if coarse:
         total *= COARSER * COARSER
     return np.int32(min(total, np.int64(FARTHEST - 1)))
+
+
+@njit(inline="always", **COMPILE)
+def squared_scale(axes: NDArray[np.float32]) -> np.float32:
+    """Return how many squared units of codes there are to one of keys."""
+    total = np.float32(0)
+    for dimension in range(len(axes)):
+        total += axes[dimension, 0] * axes[dimension, 0]
+    return total
+
+
+@njit(inline="always", **COMPILE)
+def far_distance(keys: NDArray[np.float32], slot: int, query: NDArray[np.float32], scale: np.float32) -> np.int32:
+    """Squared distance of a key that lies outside, in the units of codes: rounded coarsely, too many would be near."""
+    return np.int32(min(squared_distance(keys, slot, query) * scale, FARTHEST_MEASURED))

@@ -14,19 +14,16 @@ from memec.memory.sketches import move, sketch
 @njit(inline="always", **COMPILE)
 def _store(
     code: NDArray[np.int16],
-    coarse: bool,
     points: NDArray[np.int8],
     codes: NDArray[np.int8],
     sketches: NDArray[np.uint8],
     place: int,
 ) -> None:
-    """Write a code and its sketch at their place; a coarse one has no sketch."""
-    begin = np.int64(coarse) * codes.shape[1]
+    """Write a code and its sketch at their place."""
     for axis in range(codes.shape[1]):
-        code[begin + axis] = min(max(code[begin + axis], -LARGEST), LARGEST)  # the sketch is of what is stored
-        codes[place, axis] = np.int8(code[begin + axis])
-    if not coarse:
-        sketch(code, points, sketches, place)
+        code[axis] = min(max(code[axis], -LARGEST), LARGEST)  # the sketch is of what is stored
+        codes[place, axis] = np.int8(code[axis])
+    sketch(code, points, sketches, place)
 
 
 @njit(**COMPILE)
@@ -73,7 +70,8 @@ def file(
                 if distance < nearest_distance:
                     nearest, nearest_distance = cluster, distance
         place = append(slot, nearest * actions + slot // capacity, chains, members, places, free)
-        _store(code, coarse, points, codes, sketches, place)
+        if not coarse:
+            _store(code, points, codes, sketches, place)
 
 
 @njit(**COMPILE)
@@ -114,10 +112,9 @@ def encode_filed(
     """Write the codes of all filed slots again, as they are not part of a checkpoint."""
     code = np.empty(2 * codes.shape[1], np.int16)
     for slot in range(len(places)):
-        if places[slot, CHAIN] >= 0:
+        if 0 <= places[slot, CHAIN] < first_coarse_chain:
             encode(keys[slot], mean, axes, code)
-            coarse = places[slot, CHAIN] >= first_coarse_chain
-            _store(code, coarse, points, codes, sketches, places[slot, PLACE])
+            _store(code, points, codes, sketches, places[slot, PLACE])
 
 
 @njit(**COMPILE)

@@ -17,9 +17,6 @@ from memec.memory.sketches import POINTS, Sketching, sketched_pairs
 # Counted on three Atari games with 2 x 100,000 entries: 4,096 clusters instead of 2,048 mean a fifth to a half fewer
 # entries to look at for recall .99.
 CLUSTERS_PER_ROOT_OF_ENTRIES = 5.0
-# Where a network makes the keys most are asked for by replayed batches, of one action each: choosing among the clusters
-# serves one action instead of all, and should take less.
-CLUSTERS_PER_ROOT_OF_MOVING = 4.0
 SAMPLES_PER_CLUSTER = 16
 MOST_CLUSTERS = 6_144
 
@@ -33,6 +30,7 @@ class Index:
         self._groups = (fit["group_centres"], fit["group_begins"])
         self._sketching = (fit["points"], fit["sketch_error"])
         self._fine = fit["fine"]
+        self._first_coarse_chain = int(fit["fine"][0]) * actions
         self._centre_planes = np.ascontiguousarray(fit["centres"][:, :PLANE])
         self._hold(Blocks.empty(len(keys), actions * len(fit["centres"]), pooled.LANES))
 
@@ -43,17 +41,14 @@ class Index:
         actions: int,
         present: NDArray[np.intp],
         rng: np.random.Generator,
-        *,
         last: bool,
-        moving: bool,
     ) -> "Index":
         """Fit an index to the present entries, by a sample of bounded size; nothing is filed yet.
 
         It is made for as many entries as it will hold: for twice as many as now, or for all if it is to be the `last`.
         """
         expected = len(keys) if last else min(len(keys), 2 * len(present))
-        per_root = CLUSTERS_PER_ROOT_OF_MOVING if moving else CLUSTERS_PER_ROOT_OF_ENTRIES
-        clusters = min(MOST_CLUSTERS, max(1, round(per_root * expected**0.5)))
+        clusters = min(MOST_CLUSTERS, max(1, round(CLUSTERS_PER_ROOT_OF_ENTRIES * expected**0.5)))
         sample = keys[rng.choice(present, min(len(present), SAMPLES_PER_CLUSTER * clusters), replace=False)]
         encoding = Encoding.fit(sample[: 128 * PLANE])
         codes = encoding.rotate(sample)
@@ -118,7 +113,7 @@ class Index:
         needed = np.empty((2, len(slots)), np.float32)
         books = self._blocks.chains, self._blocks.places
         pooled.needed(
-            query, action, slots, *needed,
+            query, action, slots, *needed, self._keys,
             *self._fit[:2], self._centre_planes, self._fine, *self._sketching, *self._coded, *books, size,
         )  # fmt: skip
         return needed
@@ -133,7 +128,8 @@ class Index:
             "mean", "axes", "centres", "group_centres", "group_begins", "fine", "points", "sketch_error",
             "chains", "members", "places", "free",
         )  # fmt: skip
-        slots = lagging[self._blocks.places[lagging, CHAIN] >= 0]
+        chains = self._blocks.places[lagging, CHAIN]
+        slots = lagging[(chains >= 0) & (chains < self._first_coarse_chain)]
         lag = {"lagging_slots": slots, "lagging_codes": self._coded[0][self._blocks.places[slots, PLACE]]}
         fit = (*self._fit, *self._groups, self._fine, *self._sketching)
         return lag | dict(zip(names, (*fit, *self._books), strict=True))
@@ -145,8 +141,8 @@ class Index:
         check_index(arrays, actions, len(keys), axes, pooled.LANES, (sketched_pairs(axes[1]), 2, POINTS))
         index = cls(keys, actions, arrays)
         index._hold(Blocks(*(arrays[name].copy() for name in ("chains", "members", "places", "free"))))
-        coarse = int(index._fine[0]) * actions
-        filing.encode_filed(keys, *index._fit[:2], coarse, *index._points_and_codes, index._blocks.places)
+        first_coarse, points_and_codes = index._first_coarse_chain, index._points_and_codes
+        filing.encode_filed(keys, *index._fit[:2], first_coarse, *points_and_codes, index._blocks.places)
         places = index._blocks.places[arrays["lagging_slots"], PLACE]
         filing.store(places, arrays["lagging_codes"], *index._points_and_codes)
         return index

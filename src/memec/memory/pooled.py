@@ -5,7 +5,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE, SIZE
-from memec.memory.codes import COARSER, FARTHEST, code_distance, encode
+from memec.memory.codes import COARSER, FARTHEST, code_distance, encode, far_distance, squared_scale
 from memec.memory.intrinsics import (
     LANES_LOOKED_UP,
     PLANE,
@@ -23,7 +23,6 @@ from memec.memory.sketches import FEWEST_UNITS, POINTS, allowed, measure, needed
 LANES = 64
 PARTS = LANES // LANES_LOOKED_UP
 # Rounding both codes moves a distance by about 0.4; entries this much beyond the k-th candidate are still re-ranked.
-# Where codes are coarse it is as many times as much.
 ROUNDING = np.float32(2.0)
 # A float32 as an integer: 1 is this number, and 32 bins to an octave are left without its last bits.
 BITS_OF_ONE, BITS_LEFT_OUT = np.int32(127 << 23), 18
@@ -42,8 +41,8 @@ BLOCKS_AHEAD, WAITING = 4, 12
 # And so are the books of chains, and of those half as far ahead where they lead on to.
 CHAINS_AHEAD = 8
 
-Asked = tuple[NDArray[np.float32], NDArray[np.uint8], np.float32, np.float32, np.float32]
-"""What is asked of sketches: distances from all points, tables made of them, the error, the margin, the rounding."""
+Asked = tuple[NDArray[np.float32], NDArray[np.uint8], np.float32, np.float32]
+"""What is asked of sketches: distances from all points, tables made of them, the error, the margin."""
 
 
 @njit(**COMPILE)
@@ -86,11 +85,11 @@ def _sort_clusters(
 
 
 @njit(inline="always", **COMPILE)
-def _limit(distance: np.int32, rounding: np.float32) -> np.int32:
+def _limit(distance: np.int32) -> np.int32:
     """Return the code distance up to which an entry may belong to the nearest, given that of the k-th candidate."""
     if distance == FARTHEST:
         return FARTHEST
-    most = distance + 2 * rounding * np.sqrt(np.float32(distance)) + rounding * rounding + 1
+    most = distance + 2 * ROUNDING * np.sqrt(np.float32(distance)) + ROUNDING * ROUNDING + 1
     return np.int32(min(most, FARTHEST - 1))
 
 
@@ -111,7 +110,7 @@ def _holds(candidates: NDArray[np.int64], slot: int) -> bool:
 @njit(inline="always", **COMPILE)
 def _threshold(limit: np.int32, asked: Asked, units: np.float32) -> tuple[np.int64, np.float32]:
     """Return the sum up to which sketches pass, and its unit; first make tables, where there are none for the limit."""
-    distances, tables, error, margin, _ = asked
+    distances, tables, error, margin = asked
     most = allowed(limit, error, margin)
     if most * units < FEWEST_UNITS:
         units = tabulate(distances, most, tables)
@@ -142,7 +141,7 @@ def _scan(
     waiting = np.empty(WAITING + LANES, np.int64)
     waits = 0
     threshold = np.int64(0)
-    limit = _limit(candidate_distances[neighbours - 1], asked[4])
+    limit = _limit(candidate_distances[neighbours - 1])
     if limit < FARTHEST:
         threshold, units = _threshold(limit, asked, units)
     for index in range(todo):
@@ -166,25 +165,18 @@ def _scan(
                     slot = members[place // LANES, place % LANES]
                     if not _holds(candidates, slot):
                         insert(candidate_distances, candidates, distance, slot)
-                        limit = _limit(candidate_distances[neighbours - 1], asked[4])
+                        limit = _limit(candidate_distances[neighbours - 1])
             waits = 0
             if limit < FARTHEST:
                 threshold, units = _threshold(limit, asked, units)
     return units
 
 
-@njit(**COMPILE)
+@njit(inline="always", **COMPILE)
 def _take(
-    slot: np.int64,
-    coarse: bool,
-    code: NDArray[np.int16],
-    candidate_distances: NDArray[np.int32],
-    candidates: NDArray[np.int64],
-    codes: NDArray[np.int8],
-    place: int,
+    slot: np.int64, distance: np.int32, candidate_distances: NDArray[np.int32], candidates: NDArray[np.int64]
 ) -> None:
     """Merge one entry into the candidates, whatever its sketch."""
-    distance = code_distance(codes, place, code, coarse)
     if distance < candidate_distances[-1] and not _holds(candidates, slot):
         insert(candidate_distances, candidates, distance, slot)
 
@@ -202,6 +194,7 @@ def needed(
     slots: NDArray[np.int64],
     efforts: NDArray[np.float32],
     margins: NDArray[np.float32],
+    keys: NDArray[np.float32],
     mean: NDArray[np.float32],
     axes: NDArray[np.float32],
     centre_planes: NDArray[np.int8],
@@ -220,16 +213,20 @@ def needed(
     code = np.empty(2 * axes.shape[1], np.int16)
     order = np.empty(clusters, np.int32)
     distances = np.empty((len(points), POINTS), np.float32)
-    rounding = ROUNDING * np.float32(COARSER if encode(query, mean, axes, code) else 1)
+    encode(query, mean, axes, code)
     error = max(measure(code, points, distances), mean_error[0])
     spread = _spread(_sort_clusters(centre_planes, fine, code, order))
     before = np.full(clusters, -1, np.int64)
+    scale = squared_scale(axes)
     farthest = np.int32(0)
     left = 0
     for slot in slots:
         if slot >= 0:
             cluster = places[slot, CHAIN] // actions
-            farthest = max(farthest, code_distance(codes, places[slot, PLACE], code, cluster >= fine[0]))
+            if cluster < fine[0]:
+                farthest = max(farthest, code_distance(codes, places[slot, PLACE], code, False))
+            else:
+                farthest = max(farthest, far_distance(keys, slot, query, scale))
             left += before[cluster] == -1
             before[cluster] = -2  # to be met
     looked_at = 0
@@ -246,7 +243,7 @@ def needed(
             if entries >= LEAST_LOOKED_AT:
                 efforts[index] = (entries + 2) / (size * spread)  # one more than it takes, for rounding
             if places[slot, CHAIN] // actions < fine[0]:
-                limit = _limit(farthest, rounding)
+                limit = _limit(farthest)
                 margins[index] = needed_margin(distances, error, limit, sketches, places[slot, PLACE])
 
 
@@ -292,9 +289,10 @@ def nearest(
     counts = np.empty(BLOCKS_AT_ONCE, np.int32)
     candidates = np.empty(last_candidates.shape[1], np.int64)
     candidate_distances = np.empty(last_candidates.shape[1], np.int32)
+    scale = squared_scale(axes)
     for row in range(len(queries)):
-        rounding = ROUNDING * np.float32(COARSER if encode(queries[row], mean, axes, code) else 1)
-        asked = (distances, tables, max(measure(code, points, distances), mean_error[0]), margin, rounding)
+        encode(queries[row], mean, axes, code)
+        asked = (distances, tables, max(measure(code, points, distances), mean_error[0]), margin)
         share = effort * _spread(_sort_clusters(centre_planes, fine, code, order))
         for action in range(actions):
             if not wanted[row, action]:
@@ -307,8 +305,11 @@ def nearest(
                         prefetch(codes, places[slot, PLACE], codes.shape[1])
                 for slot in likely:
                     if slot >= 0:
-                        coarse = places[slot, CHAIN] // actions >= fine[0]
-                        _take(slot, coarse, code, candidate_distances, candidates, codes, places[slot, PLACE])
+                        if places[slot, CHAIN] < fine[0] * actions:
+                            distance = code_distance(codes, places[slot, PLACE], code, False)
+                        else:
+                            distance = far_distance(keys, slot, queries[row], scale)
+                        _take(slot, distance, candidate_distances, candidates)
             units = np.float32(0)
             todo = 0
             budget = max(np.int64(share * sizes[action]), LEAST_LOOKED_AT)
@@ -321,9 +322,11 @@ def nearest(
                 budget -= left
                 while left > 0:
                     if cluster >= fine[0]:
-                        for lane in range(count):
-                            slot, place = np.int64(members[block, lane]), np.int64(block) * LANES + lane
-                            _take(slot, True, code, candidate_distances, candidates, codes, place)
+                        for member in members[block, :count]:
+                            prefetch(keys, member, keys.itemsize * keys.shape[1])
+                        for member in members[block, :count]:
+                            distance = far_distance(keys, member, queries[row], scale)
+                            _take(np.int64(member), distance, candidate_distances, candidates)
                     else:
                         blocks[todo], counts[todo] = block, count
                         todo += 1
@@ -342,7 +345,7 @@ def nearest(
                 blocks, counts, todo, neighbours, code, asked, units,
                 candidate_distances, candidates, codes, sketches, members,
             )  # fmt: skip
-            limit = _limit(candidate_distances[neighbours - 1], rounding)
+            limit = _limit(candidate_distances[neighbours - 1])
             ranked = 0
             while ranked < len(candidates) and candidates[ranked] >= 0 and candidate_distances[ranked] <= limit:
                 prefetch(keys, candidates[ranked], keys.itemsize * keys.shape[1])
