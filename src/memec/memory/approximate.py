@@ -40,9 +40,9 @@ SAME_DISTANCE = np.float32(1 + 1e-5)
 # One (query, action) is checked per so many keys' numbers: about 4 microseconds a query, 1% of an emulator step.
 CHECKED_NUMBERS_PER_QUERY = 25_600
 CHECKS_REMEMBERED = 64
-LOOK_EVERY, MORE_EFFORT = 12, 4
+LOOK_EVERY, MORE_EFFORT = 24, 4
 # A new index is looked at more often, so that it soon costs what it should.
-FIRST_LOOKS, LOOK_FIRST_EVERY = 128, 6
+FIRST_LOOKS, LOOK_FIRST_EVERY = 256, 6
 # An index is judged by at least so many queries; one that was not good enough is judged again after as many looks.
 FEWEST_ASKED = 16
 # The effort follows from what the last looks would have needed, once there are a few: many, which are less a matter of
@@ -222,7 +222,8 @@ class Approximate:
     def _begin_successor(self) -> None:
         present = np.flatnonzero(self._present)
         rng = np.random.default_rng([self._seed, self._fits])
-        self._successor = Index.fitted(self._keys, self._actions, present, rng, 2 * len(present) > MOST_REFITTED)
+        last, moving = 2 * len(present) > MOST_REFITTED, self._newest.size > 0
+        self._successor = Index.fitted(self._keys, self._actions, present, rng, last=last, moving=moving)
         self._fits += 1
         self._moved = 0
         self._puts_since_fit = 0
