@@ -254,7 +254,7 @@ def test_a_rare_query_far_from_everything_does_not_raise_the_effort_for_all():
     backend = filled_and_indexed(keys, rng.permutation(len(keys)))
     efforts = []
     for step, query in enumerate(atari_like(rng, 12_000)):
-        far = step % (200 * LOOK_EVERY) == 200 * LOOK_EVERY - 1  # it is looked at as well
+        far = step % (100 * LOOK_EVERY) == 100 * LOOK_EVERY - 1  # it is looked at as well
         ask(backend, 10 * rng.standard_normal((1, 96)) if far else query[None], ACTIONS, NEIGHBOURS)
         efforts.append(backend.effort)
     settled = efforts[4_000:]
@@ -340,6 +340,17 @@ def test_codes_tell_distances_among_keys_far_from_the_others_too():
     assert not encode(keys[-1], fit.mean, fit.axes, code)
 
 
+def recall_with(index, keys, queries, effort):
+    """Of a search with so much effort that nothing went before."""
+    shape = len(queries), ACTIONS, NEIGHBOURS
+    found, slots = np.empty(shape, np.float32), np.empty(shape, np.int64)
+    nobody = np.full((ACTIONS, 3 * NEIGHBOURS), -1)
+    wanted, sizes = np.ones(shape[:2], np.bool_), np.full(ACTIONS, CAPACITY)
+    index.nearest(queries, wanted, found, slots, False, effort, 1.0, nobody, nobody[:, :0], sizes)
+    best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
+    return recall(found, best)
+
+
 def test_keys_far_from_the_others_are_found_with_little_effort():
     rng = np.random.default_rng(0)
     keys = atari_like(rng, ACTIONS * CAPACITY)
@@ -347,14 +358,7 @@ def test_keys_far_from_the_others_are_found_with_little_effort():
     keys[far] = keys[far] * 5 + 10
     index = filled_and_indexed(keys, rng.permutation(len(keys)))._index
     queries = keys[far][:60] + 0.01 * rng.standard_normal((60, keys.shape[1])).astype(np.float32)
-    answer = np.empty((60, ACTIONS, NEIGHBOURS), np.float32), np.empty((60, ACTIONS, NEIGHBOURS), np.int64)
-    nobody = np.full((ACTIONS, 3 * NEIGHBOURS), -1)
-    index.nearest(
-        queries, np.ones((60, ACTIONS), np.bool_), *answer, False, 0.05, 1.0, nobody, nobody[:, :0],
-        np.full(ACTIONS, CAPACITY),
-    )  # fmt: skip
-    best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
-    assert recall(answer[0], best) >= 0.95
+    assert recall_with(index, keys, queries, effort=0.05) >= 0.95
 
 
 def test_keys_far_from_the_others_are_told_apart_as_finely_as_they():
@@ -363,13 +367,6 @@ def test_keys_far_from_the_others_are_told_apart_as_finely_as_they():
     far = rng.random(len(keys)) < 0.03
     spot = 20 + 0.02 * keys.std() * rng.standard_normal((len(keys), keys.shape[1]))
     keys[far] = spot[far].astype(np.float32)  # all of them within a unit of coarse codes
-    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    index = filled_and_indexed(keys, rng.permutation(len(keys)))._index
     queries = keys[far][:60] + np.float32(0.01 * keys[~far].std())
-    answer = np.empty((60, ACTIONS, NEIGHBOURS), np.float32), np.empty((60, ACTIONS, NEIGHBOURS), np.int64)
-    nobody = np.full((ACTIONS, 3 * NEIGHBOURS), -1)
-    backend._index.nearest(
-        queries, np.ones((60, ACTIONS), np.bool_), *answer, False, 0.1, 1.0, nobody, nobody[:, :0],
-        np.full(ACTIONS, CAPACITY),
-    )  # fmt: skip
-    best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
-    assert recall(answer[0], best) >= 0.99
+    assert recall_with(index, keys, queries, effort=0.1) >= 0.99

@@ -31,7 +31,7 @@ class Clusters:
 
         A group gets its share by the root of how many points it has and how far they lie from its centre. By their
         distance alone dense groups have clusters that are long to look through: searches of Ms. Pac-Man took a third
-        longer, and NEC's looked at three quarters more. By their number alone those of Q*bert took two fifths longer.
+        longer. By their number alone those of Q*bert took two fifths longer.
         """
         group_centres = k_means(points[:GROUPED_BY], max(1, round(clusters**0.5)))
         owners, distances = nearest_centres(points, group_centres)
