@@ -130,6 +130,25 @@ def test_an_action_with_few_entries_beside_a_full_one_is_found():
     assert (slots[:, 1, 3:] == -1).all()
 
 
+@pytest.mark.parametrize("actions", [5, 20])  # 20 are more than are filed together
+def test_every_action_is_answered_to_the_target_however_unlike_their_sizes(actions):
+    rng = np.random.default_rng(0)
+    capacity = 30_000 // actions
+    sizes = np.linspace(3, capacity, actions).astype(int) if actions == 5 else rng.integers(5, capacity, actions)
+    keys = atari_like(rng, actions * capacity, 40)[rng.permutation(actions * capacity)]
+    present = np.arange(len(keys)) % capacity < np.repeat(sizes, capacity)
+    backend = Approximate(keys, actions, NEIGHBOURS)
+    for part in np.array_split(rng.permutation(np.flatnonzero(present)), 30):
+        backend.put(part)
+    queries = keys[rng.integers(0, len(keys), 2_000)] + 0.1 * rng.standard_normal((2_000, 40)).astype(np.float32)
+    found = np.concatenate([ask(backend, query[None], actions, NEIGHBOURS)[0] for query in queries])
+    best, _ = nearest(keys, present, queries[-100:], actions, NEIGHBOURS)
+    assert backend.effort < 0.5
+    for action in range(actions):
+        assert recall(found[-100:, action], best[:, action]) >= 0.98
+    assert recall(found[-100:], best) >= 0.99
+
+
 def test_distances_are_exact_and_ascend():
     rng = np.random.default_rng(0)
     keys = clustered(rng, ACTIONS * CAPACITY)

@@ -9,7 +9,7 @@ from numba.extending import intrinsic
 from memec.memory import approximate, intrinsics
 from memec.memory.approximate import Approximate
 from memec.memory.intrinsics import LANES_LOOKED_UP, lanes_within, lanes_within_by_loop
-from memec.memory.sketches import POINTS, Sketching, measure, move, sketch, tabulate
+from memec.memory.sketches import MOST_TAGS, POINTS, Sketching, lanes_tagged, measure, move, sketch, tabulate, tag_at
 
 from .oracle import ask, nearest, recall
 from .test_approximate import ACTIONS, CAPACITY, NEIGHBOURS, atari_like, clustered
@@ -44,6 +44,25 @@ def test_the_processors_instruction_finds_what_a_loop_finds(seed, rows, largest,
             assert lanes(sketches, block, tables, threshold) == expected
 
 
+@njit
+def tag_of(sketches, place):
+    return tag_at(sketches, place)
+
+
+@njit
+def tagged(sketches, block, tags):
+    return lanes_tagged(sketches, block, tags)
+
+
+def test_lanes_are_told_by_their_tags():
+    rng = np.random.default_rng(0)
+    sketches = rng.integers(0, 256, (3, 14, LANES_LOOKED_UP)).astype(np.uint8)
+    for block in range(3):
+        for tags in (0, 1, 1 << 15, 0b101, 2**MOST_TAGS - 1):
+            wanted = tags >> (sketches[block, -1] >> 4).astype(int) & 1
+            assert tagged(sketches, block, tags) == (wanted << np.arange(LANES_LOOKED_UP)).sum()
+
+
 def fitted(rng, count=2_000, size=64):
     codes = np.clip(np.rint(rng.standard_normal((count, size)) * np.linspace(60, 4, size)), -127, 127)
     return codes.astype(np.int16), Sketching.fit(codes.astype(np.float32))
@@ -53,14 +72,15 @@ def test_a_sketch_is_the_nearest_there_is_and_its_error_known():
     rng = np.random.default_rng(0)
     codes, sketching = fitted(rng)
     pairs = len(sketching.points)
-    sketches = np.zeros((2, pairs // 2, LANES_LOOKED_UP), np.uint8)
+    sketches = np.zeros((2, (pairs + 1) // 2, LANES_LOOKED_UP), np.uint8)
     distances = np.empty((pairs, POINTS), np.float32)
     errors = [measure(code, sketching.points, distances) for code in codes]
     for place, code in enumerate(codes[: 2 * LANES_LOOKED_UP]):
-        sketch(code, sketching.points, sketches, place)
+        sketch(code, sketching.points, sketches, place, place % MOST_TAGS)
         measure(code, sketching.points, distances)
         both = sketches[place // LANES_LOOKED_UP, :, place % LANES_LOOKED_UP]
-        chosen = np.concatenate([both & 15, both >> 4])
+        *chosen, tag = *(both & 15), *(both >> 4)
+        assert tag == tag_of(sketches, place) == place % MOST_TAGS
         np.testing.assert_array_equal(distances[np.arange(pairs), chosen], distances.min(1))
     own = np.stack([codes[:, [pair, 2 * pairs - 1 - pair]] for pair in range(pairs)], 1)
     assert sketching.error[0] == pytest.approx(np.mean(errors), rel=1e-4)

@@ -135,9 +135,13 @@ def test_nothing_in_the_package_can_execute_data() -> None:
 @pytest.fixture(scope="module")
 def indexed() -> tuple[Memory, dict[str, Any]]:
     """A memory with an approximate index, and another one in the making."""
+    return filled_memory()
+
+
+def filled_memory(**kind: Any) -> tuple[Memory, dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("memec.memory.approximate.SMALL", 100)
-        memory = Memory(MemorySettings(capacity=400, search="approximate"), 2, 40, seed=1)
+        memory = Memory(MemorySettings(capacity=400, search="approximate"), 2, 40, seed=1, **kind)
         rng = np.random.default_rng(0)
         for _ in range(30):
             keys = rng.normal(size=(20, 40)).astype(np.float32)
@@ -156,7 +160,7 @@ def test_a_memory_with_an_index_comes_back(indexed: tuple[Memory, dict[str, Any]
         np.testing.assert_array_equal(array, arrays[name], err_msg=name)
 
 
-BOOKS = ["chains", "members", "places", "free", "group_begins", "lagging_slots", "points"]
+BOOKS = ["chains", "members", "nexts", "places", "free", "group_begins", "lagging_slots", "points"]
 
 
 @pytest.mark.parametrize("name", [*(f"search.index.{book}" for book in BOOKS), "search.last_candidates", "sizes"])
@@ -205,3 +209,16 @@ def test_a_search_that_remembers_what_was_never_filed_is_refused(indexed: tuple[
     changed[0, 0] = unfiled[0]
     with pytest.raises(MemecError, match="never filed"):
         Memory(memory.settings, 2, 40, seed=1).restore(arrays | {"search.last_candidates": changed})
+
+
+def test_a_search_with_entries_among_those_of_other_actions_is_refused() -> None:
+    memory, arrays = filled_memory(replace_known_keys=True)  # each action has chains of its own
+    chains, places = arrays["search.index.chains"].copy(), arrays["search.index.places"].copy()
+    chains[[0, 1]] = chains[[1, 0]]
+    first, second = (places[:, 0] == 0), (places[:, 0] == 1)
+    assert first.any() and second.any()
+    places[first, 0], places[second, 0] = 1, 0
+    with pytest.raises(MemecError, match="among those of other actions"):
+        Memory(memory.settings, 2, 40, seed=1, replace_known_keys=True).restore(
+            arrays | {"search.index.chains": chains, "search.index.places": places}
+        )

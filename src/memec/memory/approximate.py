@@ -40,7 +40,7 @@ SAME_DISTANCE = np.float32(1 + 1e-5)
 # One (query, action) is checked per so many keys' numbers: about 4 microseconds a query, 1% of an emulator step.
 CHECKED_NUMBERS_PER_QUERY = 25_600
 CHECKS_REMEMBERED = 64
-LOOK_EVERY, MORE_EFFORT = 24, 4
+LOOK_EVERY, MORE_EFFORT = 32, 2
 # A new index is looked at more often, so that it soon costs what it should.
 FIRST_LOOKS, LOOK_FIRST_EVERY = 256, 6
 # An index is judged by at least so many queries; one that was not good enough is judged again after as many looks.
@@ -188,7 +188,7 @@ class Approximate:
 
     def _restored(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> Index | None:
         own = {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
-        return Index.restored(self._keys, self._actions, own) if own else None
+        return Index.restored(self._keys, self._actions, own, moving=self._newest.size > 0) if own else None
 
     @property
     def effort(self) -> float:

@@ -16,10 +16,13 @@ from memec.memory.kernels import COMPILE
 
 # Columns of `Blocks.chains`: its first block, how many entries that holds, and how many the chain has in all.
 FIRST, FILLED, SIZE = 0, 1, 2
-# Columns of `Blocks.members`: a slot per lane, and last the next block of the chain.
-NEXT = -1
 # Columns of `Blocks.places`: the chain of a slot (-1: not filed) and its place, block * lanes + lane.
 CHAIN, PLACE = 0, 1
+
+
+Numbers = NDArray[np.int32]
+Books = tuple[Numbers, Numbers, Numbers, Numbers, Numbers]
+"""Chains, members, nexts, places, free."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,9 @@ class Blocks:
 
     chains: NDArray[np.int32]
     members: NDArray[np.int32]
+    """A slot per lane."""
+    nexts: NDArray[np.int32]
+    """The next block of a block's chain, -1 after the last; apart from the members, so that few bytes lead on."""
     places: NDArray[np.int32]
     free: NDArray[np.int32]
     """A stack of unused blocks; its height is the first item."""
@@ -39,10 +45,15 @@ class Blocks:
         free = np.arange(blocks, -1, -1, dtype=np.int32)  # low blocks on top: memory is touched as it fills
         return cls(
             chains=np.tile(np.array([-1, 0, 0], np.int32), (chains, 1)),
-            members=np.full((blocks, lanes + 1), -1, np.int32),
+            members=np.full((blocks, lanes), -1, np.int32),
+            nexts=np.full(blocks, -1, np.int32),
             places=np.full((slots, 2), -1, np.int32),
             free=free,
         )
+
+    def books(self) -> Books:
+        """Return all of them, in the order in which compiled code takes them."""
+        return self.chains, self.members, self.nexts, self.places, self.free
 
     def present(self) -> NDArray[np.bool_]:
         """Tell which slots are filed."""
@@ -55,15 +66,16 @@ def append(
     chain: int,
     chains: NDArray[np.int32],
     members: NDArray[np.int32],
+    nexts: NDArray[np.int32],
     places: NDArray[np.int32],
     free: NDArray[np.int32],
 ) -> int:
     """File a slot at the end of a chain and return its place."""
-    lanes = members.shape[1] - 1
+    lanes = members.shape[1]
     if chains[chain, FIRST] < 0 or chains[chain, FILLED] == lanes:
         block = free[free[0]]
         free[0] -= 1
-        members[block, NEXT] = chains[chain, FIRST]
+        nexts[block] = chains[chain, FIRST]
         chains[chain, FIRST] = block
         chains[chain, FILLED] = 0
     block = chains[chain, FIRST]
@@ -82,11 +94,12 @@ def remove(
     slot: int,
     chains: NDArray[np.int32],
     members: NDArray[np.int32],
+    nexts: NDArray[np.int32],
     places: NDArray[np.int32],
     free: NDArray[np.int32],
 ) -> tuple[int, int]:
     """Take a filed slot out; return (from, to), the places between which the search moves what it keeps there."""
-    lanes = members.shape[1] - 1
+    lanes = members.shape[1]
     chain = places[slot, CHAIN]
     hole = places[slot, PLACE]
     block = chains[chain, FIRST]
@@ -98,7 +111,7 @@ def remove(
     chains[chain, FILLED] = lane
     chains[chain, SIZE] -= 1
     if lane == 0:
-        chains[chain, FIRST] = members[block, NEXT]
+        chains[chain, FIRST] = nexts[block]
         chains[chain, FILLED] = lanes if chains[chain, FIRST] >= 0 else 0
         free[0] += 1
         free[free[0]] = block

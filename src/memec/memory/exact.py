@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, Blocks, append, remove
+from memec.memory.blocks import CHAIN, FILLED, FIRST, Blocks, append, remove
 from memec.memory.cells import Cells, cell_of
 from memec.memory.handles import ROW, cube, five_dimensional, handles, matrix, vector
 from memec.memory.intrinsics import LANES, lanes_at_most, lowest_bit
@@ -43,7 +43,7 @@ NOBODY = np.int64(np.float32(np.inf).view(np.int32)) << 32
 Books = tuple[Floats, Floats, StateIds, Ints, Ints, Places]
 """A memory's kernel (whether by distance, delta, initial value), returns, state ids, stamps of use, sizes, places."""
 Numbers = NDArray[np.int32]
-Filing = tuple[Keys, Numbers, Keys, Keys, Keys, Numbers, Numbers, Numbers, Numbers]
+Filing = tuple[Keys, Numbers, Keys, Keys, Keys, Numbers, Numbers, Numbers, Numbers, Numbers]
 """Keys, the cuts between cells (dimensions, values), boxes of the cells, keys in blocks, and the books of `Blocks`."""
 
 
@@ -57,7 +57,7 @@ class Exact:
         self._actions = actions
         self.last_found = np.full((STREAMS, actions, neighbours), -1, np.int64)
         self._entries = self._entries_at_cut = 0
-        self._handles = np.empty((10, ROW), np.int64)
+        self._handles = np.empty((11, ROW), np.int64)
         self._arrange(Cells.whole())
 
     def put(self, slots: NDArray[np.int64]) -> None:
@@ -137,21 +137,20 @@ class Exact:
         boxes = np.empty((self._actions, groups, self._keys.shape[1], 2, LANES), np.float32)
         boxes[..., 0, :] = np.inf
         boxes[..., 1, :] = -np.inf
-        blocks = (self._blocks.chains, self._blocks.members, self._blocks.places, self._blocks.free)
-        self.filing: Filing = (self._keys, cells.dimensions, cells.values, boxes, block_keys, *blocks)
+        self.filing: Filing = (self._keys, cells.dimensions, cells.values, boxes, block_keys, *self._blocks.books())
         self._handles[:] = handles(self.last_found, *self.filing)  # in place: what `handles_for` returned leads here
 
 
 @njit(**COMPILE)
 def file_keys(slots: NDArray[np.int64], filing: Filing) -> int:
     """File each slot in its cell, whose box grows to hold it; return how many were new."""
-    keys, cut_dimensions, cut_values, boxes, block_keys, chains, members, places, free = filing
+    keys, cut_dimensions, cut_values, boxes, block_keys, chains, members, nexts, places, free = filing
     cells = len(cut_values) + 1
     capacity = len(keys) // len(boxes)
     new = 0
     for slot in slots:
         if places[slot, CHAIN] >= 0:
-            source, hole = remove(slot, chains, members, places, free)
+            source, hole = remove(slot, chains, members, nexts, places, free)
             for dimension in range(keys.shape[1]):
                 moved = block_keys[source // LANES, dimension, source % LANES]
                 block_keys[hole // LANES, dimension, hole % LANES] = moved
@@ -159,7 +158,7 @@ def file_keys(slots: NDArray[np.int64], filing: Filing) -> int:
             new += 1
         action = slot // capacity
         cell = cell_of(keys[slot], cut_dimensions, cut_values)
-        place = append(slot, action * cells + cell, chains, members, places, free)
+        place = append(slot, action * cells + cell, chains, members, nexts, places, free)
         box = boxes[action, cell // LANES]
         for dimension in range(keys.shape[1]):
             value = keys[slot, dimension]
@@ -198,17 +197,18 @@ def block_distances(
 
 @njit(**COMPILE)
 def _scan(
-    block: int,
-    filled: int,
+    chain: NDArray[np.int32],
     query: NDArray[np.float32],
     bound: np.float32,
     best: NDArray[np.int64],
     block_keys: NDArray[np.float32],
     members: NDArray[np.int32],
+    nexts: NDArray[np.int32],
     distances: NDArray[np.float32],
 ) -> np.float32:
     """Merge a chain into the best, found so far; return the distance up to which an entry still matters."""
     bits = distances.view(np.int32)
+    block, filled = chain[FIRST], chain[FILLED]
     while block >= 0:
         block_distances(block_keys, block, query, distances)
         near = lanes_at_most(distances, bound)
@@ -226,8 +226,8 @@ def _scan(
         if best[-1] < np.int64(LARGEST_BITS) << 32:
             bits[0] = best[-1] >> 32
             bound = min(bound, distances[0])
-        block = members[block, NEXT]
-        filled = LANES
+        block = nexts[block]
+        filled = np.int32(LANES)
     return bound
 
 
@@ -275,7 +275,7 @@ def find_nearest(
     What was found is kept in order as whole numbers: the bits of a distance, which are in the order of the distances,
     before its slot.
     """
-    keys, cut_dimensions, cut_values, boxes, block_keys, chains, members, _, _ = filing
+    keys, cut_dimensions, cut_values, boxes, block_keys, chains, members, nexts, _, _ = filing
     actions = len(boxes)
     cells = len(chains) // actions
     away = np.empty(cells, np.float32)
@@ -298,7 +298,7 @@ def find_nearest(
                     bound = max(bound, squared_distance(keys, slot, queries[row]))
                 bound *= SLACK
             chain = chains[action * cells + home]
-            bound = _scan(chain[FIRST], chain[FILLED], query, bound, best, block_keys, members, distances)
+            bound = _scan(chain, query, bound, best, block_keys, members, nexts, distances)
             left = _cells_within(bound * SLACK, action, home, query, boxes, chains, distances, away, near)
             while left > 0:
                 at = left - 1
@@ -308,7 +308,7 @@ def find_nearest(
                             at = other
                 if away[at] <= bound * SLACK:
                     chain = chains[action * cells + near[at]]
-                    bound = _scan(chain[FIRST], chain[FILLED], query, bound, best, block_keys, members, distances)
+                    bound = _scan(chain, query, bound, best, block_keys, members, nexts, distances)
                 left -= 1
                 away[at], near[at] = away[left], near[left]
             found_bits = squared_distances[row, action].view(np.int32)
@@ -338,8 +338,8 @@ def look_up(queries: Keys, state_ids: StateIds, handles: Ints, stamp: int) -> bo
         taken = (
             matrix(filing, 1, np.float32), vector(filing, 2, np.int32), vector(filing, 3, np.float32),
             five_dimensional(filing, 4, np.float32), cube(filing, 5, np.float32),
-            matrix(filing, 6, np.int32), matrix(filing, 7, np.int32), matrix(filing, 8, np.int32),
-            vector(filing, 9, np.int32),
+            matrix(filing, 6, np.int32), matrix(filing, 7, np.int32), vector(filing, 8, np.int32),
+            matrix(filing, 9, np.int32), vector(filing, 10, np.int32),
         )  # fmt: skip
         find_nearest(queries, wanted, squared_distances, slots, last_found, taken)
     by_distance = kernel[0] != 0.0

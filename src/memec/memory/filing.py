@@ -8,7 +8,7 @@ from memec.memory.blocks import CHAIN, PLACE, append, remove
 from memec.memory.clusters import GROUPS_LOOKED_INTO
 from memec.memory.codes import FARTHEST, LARGEST, code_distance, encode
 from memec.memory.kernels import COMPILE
-from memec.memory.sketches import move, sketch
+from memec.memory.sketches import move, sketch, tag_at
 
 
 @njit(inline="always", **COMPILE)
@@ -18,12 +18,13 @@ def _store(
     codes: NDArray[np.int8],
     sketches: NDArray[np.uint8],
     place: int,
+    tag: int,
 ) -> None:
     """Write a code and its sketch at their place."""
     for axis in range(codes.shape[1]):
         code[axis] = min(max(code[axis], -LARGEST), LARGEST)  # the sketch is of what is stored
         codes[place, axis] = np.int8(code[axis])
-    sketch(code, points, sketches, place)
+    sketch(code, points, sketches, place, tag)
 
 
 @njit(**COMPILE)
@@ -39,21 +40,26 @@ def file(
     points: NDArray[np.int8],
     codes: NDArray[np.int8],
     sketches: NDArray[np.uint8],
+    counts: NDArray[np.int32],
+    capacity: int,
     chains: NDArray[np.int32],
     members: NDArray[np.int32],
+    nexts: NDArray[np.int32],
     places: NDArray[np.int32],
     free: NDArray[np.int32],
 ) -> None:
     """File each slot under its nearest centre, or one nearly as near; those that lie outside, under a coarse one."""
-    clusters = len(centres)
-    actions = len(chains) // clusters
-    capacity = len(keys) // actions
+    together = counts.shape[1]
+    chains_per_cluster = len(chains) // len(centres)
     code = np.empty(2 * codes.shape[1], np.int16)
     fine_groups, groups = fine[1], len(group_centres)
     group_distances = np.empty(groups, np.int32)
     for slot in slots:
+        action = slot // capacity
+        tag = action % together
         if places[slot, CHAIN] >= 0:
-            source, hole = remove(slot, chains, members, places, free)
+            counts[places[slot, CHAIN], tag] -= 1
+            source, hole = remove(slot, chains, members, nexts, places, free)
             codes[hole] = codes[source]
             move(sketches, source, hole)
         coarse = encode(keys[slot], mean, axes, code) and fine_groups < groups
@@ -69,9 +75,10 @@ def file(
                 distance = code_distance(centres, cluster, code, coarse)
                 if distance < nearest_distance:
                     nearest, nearest_distance = cluster, distance
-        place = append(slot, nearest * actions + slot // capacity, chains, members, places, free)
-        if not coarse:
-            _store(code, points, codes, sketches, place)
+        chain = nearest * chains_per_cluster + action // together
+        place = append(slot, chain, chains, members, nexts, places, free)
+        counts[chain, tag] += 1
+        _store(code, points, codes, sketches, place, tag)
 
 
 @njit(**COMPILE)
@@ -103,18 +110,21 @@ def encode_filed(
     keys: NDArray[np.float32],
     mean: NDArray[np.float32],
     axes: NDArray[np.float32],
-    first_coarse_chain: int,
     points: NDArray[np.int8],
     codes: NDArray[np.int8],
     sketches: NDArray[np.uint8],
+    counts: NDArray[np.int32],
+    capacity: int,
     places: NDArray[np.int32],
 ) -> None:
-    """Write the codes of all filed slots again, as they are not part of a checkpoint."""
+    """Count all filed slots and write their codes again, as neither is part of a checkpoint."""
     code = np.empty(2 * codes.shape[1], np.int16)
     for slot in range(len(places)):
-        if 0 <= places[slot, CHAIN] < first_coarse_chain:
+        chain, tag = places[slot, CHAIN], slot // capacity % counts.shape[1]
+        if chain >= 0:
+            counts[chain, tag] += 1
             encode(keys[slot], mean, axes, code)
-            _store(code, points, codes, sketches, places[slot, PLACE])
+            _store(code, points, codes, sketches, places[slot, PLACE], tag)
 
 
 @njit(**COMPILE)
@@ -125,7 +135,7 @@ def store(
     codes: NDArray[np.int8],
     sketches: NDArray[np.uint8],
 ) -> None:
-    """Put codes back at their places, with their sketches."""
+    """Put codes back at their places, with sketches that are tagged as before."""
     for index, place in enumerate(places):
         codes[place] = stored[index]
-        sketch(stored[index].astype(np.int16), points, sketches, place)
+        sketch(stored[index].astype(np.int16), points, sketches, place, tag_at(sketches, place))

@@ -265,7 +265,7 @@ class Graph:
 
     def _measure_reach(self) -> None:
         """Note anew how near a key must be to enter each list: the places were filed in other cells and blocks."""
-        _, _, _, boxes, _, _, members, places, _ = self._places.filing
+        _, _, _, boxes, _, _, members, _, places, _ = self._places.filing
         cells = np.full((self.actions, boxes.shape[1] * LANES), -1, np.float32)
         self._reach = cells, np.full((self.actions, len(members), LANES), -1, np.float32)
         filed = np.flatnonzero(places[:, CHAIN] >= 0)

@@ -12,7 +12,8 @@ from memec.memory.clusters import Clusters
 from memec.memory.codes import COARSER, LARGEST, Encoding, code_size
 from memec.memory.intrinsics import LANES_LOOKED_UP, PLANE
 from memec.memory.saved import check_index
-from memec.memory.sketches import POINTS, Sketching, sketched_pairs
+from memec.memory.scanning import LANES
+from memec.memory.sketches import MOST_TAGS, POINTS, Sketching, sketched_pairs
 
 # Counted on three Atari games with 2 x 100,000 entries: 4,096 clusters instead of 2,048 mean a fifth to a half fewer
 # entries to look at for recall .99.
@@ -23,19 +24,28 @@ CLUSTERS_PER_ROOT_OF_MOVING = 4.0
 SAMPLES_PER_CLUSTER = 16
 MOST_CLUSTERS = 6_144
 
+BOOKS = ("chains", "members", "nexts", "places", "free")
+
+
+def filed_together(actions: int, moving: bool) -> int:
+    """Return how many actions share a chain: as many as can be told apart, where most queries are for all of them."""
+    return 1 if moving else min(actions, MOST_TAGS)
+
 
 class Index:
     """Codes of entries, filed by action and cluster around centres that were fitted to a sample and stay."""
 
-    def __init__(self, keys: NDArray[np.float32], actions: int, fit: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, keys: NDArray[np.float32], actions: int, together: int, fit: Mapping[str, NDArray[Any]]) -> None:
         self._keys = keys
+        self._capacity = len(keys) // actions
+        self._together = together
         self._fit = (fit["mean"], fit["axes"], fit["centres"])
         self._groups = (fit["group_centres"], fit["group_begins"])
         self._sketching = (fit["points"], fit["sketch_error"])
         self._fine = fit["fine"]
-        self._first_coarse_chain = int(fit["fine"][0]) * actions
+        chains_per_cluster = -(-actions // together)
         self._centre_planes = np.ascontiguousarray(fit["centres"][:, :PLANE])
-        self._hold(Blocks.empty(len(keys), actions * len(fit["centres"]), pooled.LANES))
+        self._hold(Blocks.empty(len(keys), chains_per_cluster * len(fit["centres"]), LANES))
 
     @classmethod
     def fitted(
@@ -69,6 +79,7 @@ class Index:
         return cls(
             keys,
             actions,
+            filed_together(actions, moving),
             {
                 "mean": encoding.mean,
                 "axes": encoding.axes,
@@ -83,7 +94,8 @@ class Index:
 
     def file(self, slots: NDArray[np.int64]) -> None:
         """File entries, or file them anew after their keys changed."""
-        filing.file(slots, self._keys, *self._fit, *self._groups, self._fine, *self._points_and_codes, *self._books)
+        fit = (*self._fit, *self._groups, self._fine)
+        filing.file(slots, self._keys, *fit, *self._points_and_codes, self._counts, self._capacity, *self._books)
 
     def unfiled(self, present: NDArray[np.bool_], begin: int, count: int) -> tuple[NDArray[np.int64], int]:
         """Return the next present slots from `begin` on that are not filed, and where to go on after them."""
@@ -109,7 +121,7 @@ class Index:
             queries, wanted, squared_distances, slots, remember, effort, np.float32(margin),
             self._keys, last_candidates, newest,
             *self._fit[:2], self._centre_planes, self._fine, *self._sketching, *self._coded,
-            blocks.chains, blocks.members, blocks.places, sizes,
+            self._counts, *blocks.books()[:-1], sizes,
         )  # fmt: skip
 
     def needed(
@@ -117,7 +129,7 @@ class Index:
     ) -> NDArray[np.float32]:
         """Return with how little effort and margin a search comes to each of these nearest, of an action of `size`."""
         needed = np.empty((2, len(slots)), np.float32)
-        books = self._blocks.chains, self._blocks.places
+        books = self._counts, self._blocks.places
         pooled.needed(
             query, action, slots, *needed, self._keys,
             *self._fit[:2], self._centre_planes, self._fine, *self._sketching, *self._coded, *books, size,
@@ -132,23 +144,25 @@ class Index:
         """Return the fit and the books; codes follow from the keys, but for `lagging` slots, which moved meanwhile."""
         names = (
             "mean", "axes", "centres", "group_centres", "group_begins", "fine", "points", "sketch_error",
-            "chains", "members", "places", "free",
+            *BOOKS,
         )  # fmt: skip
-        chains = self._blocks.places[lagging, CHAIN]
-        slots = lagging[(chains >= 0) & (chains < self._first_coarse_chain)]
+        slots = lagging[self._blocks.places[lagging, CHAIN] >= 0]
         lag = {"lagging_slots": slots, "lagging_codes": self._coded[0][self._blocks.places[slots, PLACE]]}
         fit = (*self._fit, *self._groups, self._fine, *self._sketching)
         return lag | dict(zip(names, (*fit, *self._books), strict=True))
 
     @classmethod
-    def restored(cls, keys: NDArray[np.float32], actions: int, arrays: Mapping[str, NDArray[Any]]) -> "Index":
+    def restored(
+        cls, keys: NDArray[np.float32], actions: int, arrays: Mapping[str, NDArray[Any]], *, moving: bool
+    ) -> "Index":
         """Make the index again from its `arrays`, with the keys in place."""
-        axes = keys.shape[1], code_size(keys.shape[1])
-        check_index(arrays, actions, len(keys), axes, pooled.LANES, (sketched_pairs(axes[1]), 2, POINTS))
-        index = cls(keys, actions, arrays)
-        index._hold(Blocks(*(arrays[name].copy() for name in ("chains", "members", "places", "free"))))
-        first_coarse, points_and_codes = index._first_coarse_chain, index._points_and_codes
-        filing.encode_filed(keys, *index._fit[:2], first_coarse, *points_and_codes, index._blocks.places)
+        axes, together = (keys.shape[1], code_size(keys.shape[1])), filed_together(actions, moving)
+        points = sketched_pairs(axes[1]), 2, POINTS
+        check_index(arrays, len(keys) // actions * together, len(keys), axes, LANES, points)
+        index = cls(keys, actions, together, arrays)
+        index._hold(Blocks(*(arrays[name].copy() for name in BOOKS)))
+        counts = index._counts, index._capacity
+        filing.encode_filed(keys, *index._fit[:2], *index._points_and_codes, *counts, index._blocks.places)
         places = index._blocks.places[arrays["lagging_slots"], PLACE]
         filing.store(places, arrays["lagging_codes"], *index._points_and_codes)
         return index
@@ -156,9 +170,11 @@ class Index:
     def _hold(self, blocks: Blocks) -> None:
         """Keep these books, with room for the codes beside them."""
         self._blocks = blocks
-        self._books = (blocks.chains, blocks.members, blocks.places, blocks.free)
-        places, size = len(blocks.members) * pooled.LANES, self._fit[1].shape[1]
+        self._books = blocks.books()
+        places, size = len(blocks.members) * LANES, self._fit[1].shape[1]
         codes = np.zeros((places, size), np.int8)
-        sketches = np.zeros((places // LANES_LOOKED_UP, len(self._sketching[0]) // 2, LANES_LOOKED_UP), np.uint8)
+        rows = (len(self._sketching[0]) + 1) // 2
+        sketches = np.zeros((places // LANES_LOOKED_UP, rows, LANES_LOOKED_UP), np.uint8)
+        self._counts = np.zeros((len(blocks.chains), self._together), np.int32)
         self._coded = (codes, sketches)
         self._points_and_codes = (self._sketching[0], codes, sketches)

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE
+from memec.memory.blocks import CHAIN, FILLED, FIRST, PLACE
 from memec.memory.exact import Filing, block_distances, box_distances, file_keys, find_nearest
 from memec.memory.intrinsics import LANES
 from memec.memory.kernels import COMPILE
@@ -49,7 +49,7 @@ def bound(slots: NDArray[np.int64], terminal: NDArray[np.bool_], distances: Keys
     """Note how near a key must be to enter the lists of these places; none is needed where an episode ended."""
     cells, bounds = reach
     for slot in slots:
-        cell, place = places[7][slot, CHAIN], places[7][slot, PLACE]
+        cell, place = places[8][slot, CHAIN], places[8][slot, PLACE]
         for action in range(len(cells)):
             furthest = np.float32(-1) if terminal[slot] else distances[slot, action, -1]
             bounds[action, place // LANES, place % LANES] = furthest
@@ -60,7 +60,7 @@ def bound(slots: NDArray[np.int64], terminal: NDArray[np.bool_], distances: Keys
 def introduce(slot: int, action: int, links: Links, reach: Reach, keys: Keys, places: Filing) -> None:
     """Enter a new key into the lists of all places it is among the nearest of."""
     near, distances, _, _, stale = links
-    _, _, _, boxes, block_keys, chains, members, _, _ = places
+    _, _, _, boxes, block_keys, chains, members, nexts, _, _ = places
     cells, bounds = reach[0][action], reach[1][action]
     away = np.empty(LANES, np.float32)
     query = np.zeros(block_keys.shape[1], np.float32)
@@ -85,10 +85,10 @@ def introduce(slot: int, action: int, links: Links, reach: Reach, keys: Keys, pl
                             bounds[block, lane] = distances[other, action, -1]
                             stale[other, action] = True
                             entered = True
-                block = members[block, NEXT]
+                block = nexts[block]
                 filled = LANES
             if entered:
-                cells[cell] = _furthest(chains[cell], members, bounds)
+                cells[cell] = _furthest(chains[cell], nexts, bounds)
 
 
 @njit(inline="always", **COMPILE)
@@ -100,14 +100,14 @@ def _any_within(gaps: Keys, reaches: Keys) -> bool:
 
 
 @njit(inline="always", **COMPILE)
-def _furthest(chain: NDArray[np.int32], members: NDArray[np.int32], bounds: Keys) -> np.float32:
+def _furthest(chain: NDArray[np.int32], nexts: NDArray[np.int32], bounds: Keys) -> np.float32:
     """Return how far the furthest listed neighbour of any place in this cell is."""
     furthest = np.float32(-1)
     block, filled = chain[FIRST], chain[FILLED]
     while block >= 0:
         for lane in range(filled):
             furthest = max(furthest, bounds[block, lane])
-        block = members[block, NEXT]
+        block = nexts[block]
         filled = LANES
     return furthest
 
@@ -182,7 +182,7 @@ def remember(
         introduce(slot, action, links, reach, keys, places)
     wanted = np.ones((1, len(sizes)), np.bool_)
     find_nearest(next_keys[slot : slot + 1], wanted, there_distances, there, last_found, filing)
-    moved = places[7][slot, PLACE]
+    moved = places[8][slot, PLACE]
     new_places = file_keys(written, places)
     if new_places == 0:  # another may have taken its lane
         bound(np.array([places[6][moved // LANES, moved % LANES]], np.int64), terminal, links[1], places, reach)

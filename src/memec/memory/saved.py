@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memec.errors import MemecError
-from memec.memory.blocks import CHAIN, FILLED, FIRST, NEXT, PLACE, SIZE
+from memec.memory.blocks import CHAIN, FILLED, FIRST, PLACE, SIZE
 
 Arrays = Mapping[str, NDArray[Any]]
 Form = tuple[type[np.generic], tuple[int, ...]]
@@ -79,12 +79,16 @@ def check_search(
 
 
 def check_index(
-    arrays: Arrays, actions: int, slots: int, axes: tuple[int, int], lanes: int, points: tuple[int, ...]
+    arrays: Arrays, slots_per_chain: int, slots: int, axes: tuple[int, int], lanes: int, points: tuple[int, ...]
 ) -> None:
-    """Raise an error unless these arrays are those of an index with its books in order."""
+    """Raise an error unless these arrays are those of an index with its books in order.
+
+    The slots of the actions that are filed together, `slots_per_chain`, are in one chain of each cluster.
+    """
     clusters, groups = len(arrays["centres"]), len(arrays["group_centres"])
     key_size, code_size = axes
-    chains = actions * clusters
+    chains_per_cluster = -(-slots // slots_per_chain)
+    chains = chains_per_cluster * clusters
     blocks = slots // lanes + chains + 1
     check_arrays(
         arrays,
@@ -98,7 +102,8 @@ def check_index(
             "points": (np.int8, points),
             "sketch_error": (np.float32, (1,)),
             "chains": (np.int32, (chains, 3)),
-            "members": (np.int32, (blocks, lanes + 1)),
+            "members": (np.int32, (blocks, lanes)),
+            "nexts": (np.int32, (blocks,)),
             "places": (np.int32, (slots, 2)),
             "free": (np.int32, (blocks + 1,)),
         },
@@ -119,14 +124,21 @@ def check_index(
     fine_clusters, fine_groups = arrays["fine"]
     divided = 0 < fine_clusters <= clusters and 0 < fine_groups <= groups and begins[fine_groups] == fine_clusters
     _refuse(not divided, "does not tell coarse clusters from others")
-    _check_books(arrays["chains"], arrays["members"], arrays["places"], arrays["free"])
+    chain = arrays["places"][:, CHAIN]
+    own = np.arange(slots) // slots_per_chain
+    _refuse(((chain >= 0) & (chain % chains_per_cluster != own)).any(), "has entries among those of other actions")
+    _check_books(arrays["chains"], arrays["members"], arrays["nexts"], arrays["places"], arrays["free"])
 
 
 def _check_books(
-    chains: NDArray[np.int32], members: NDArray[np.int32], places: NDArray[np.int32], free: NDArray[np.int32]
+    chains: NDArray[np.int32],
+    members: NDArray[np.int32],
+    nexts: NDArray[np.int32],
+    places: NDArray[np.int32],
+    free: NDArray[np.int32],
 ) -> None:
     """Follow all chains at once, block by block: every entry must be where its place says, every block in one chain."""
-    lanes, blocks = members.shape[1] - 1, len(members)
+    blocks, lanes = members.shape
     lane = np.arange(lanes)
     used = np.zeros(blocks, np.bool_)
     seen = np.zeros(len(places), np.bool_)
@@ -145,7 +157,7 @@ def _check_books(
         _refuse((places[slot, CHAIN] != chain[row]).any() or (places[slot, PLACE] != place).any(), "is in disorder")
         seen[slot] = True
         sizes[chain] += filled
-        block = members[block, NEXT]
+        block = nexts[block]
         chain, block = chain[block >= 0], block[block >= 0]
         filled = np.full(len(chain), lanes)
     _refuse((sizes != chains[:, SIZE]).any() or (seen != (places[:, CHAIN] >= 0)).any(), "has lost entries")

@@ -3,6 +3,9 @@
 The numbers of a code are taken in pairs, one of much variance with one of little, and each pair is sketched as the
 nearest of 16 points fitted to it. So the squared distance of a query to a sketch is a sum of numbers looked up in
 tables of 16, one for each pair. With 8 bits a number, processors look up 16 or 32 of them with one instruction.
+
+The last half byte is a tag: which of up to 16 actions the entry belongs to. What is looked up for it makes up for how
+much nearer the entries of one action must be than those of another, so that all are compared with the same number.
 """
 
 from dataclasses import dataclass
@@ -16,14 +19,15 @@ from memec.memory.intrinsics import LANES_LOOKED_UP
 from memec.memory.kernels import COMPILE
 
 POINTS = 16
+MOST_TAGS = 16
 FITTED_BY = 4_096
 # Sums stay at 255: tables are made so that what may pass is at most this, and made anew when that is a fourth of it.
 MOST_UNITS, FEWEST_UNITS = np.float32(200), np.float32(50)
 
 
 def sketched_pairs(size: int) -> int:
-    """Return how many pairs of a code's numbers are sketched: the quarter with the least variance is left out."""
-    return 3 * size // 8
+    """Return how many pairs of a code's numbers are sketched: the eighth with the least variance is left out."""
+    return 7 * size // 16 - 1  # and one more pair, in whose place there is the tag
 
 
 @dataclass(frozen=True)
@@ -73,13 +77,32 @@ def _nearest_point(code: NDArray[np.int16], points: NDArray[np.int8], pair: int)
 
 
 @njit(**COMPILE)
-def sketch(code: NDArray[np.int16], points: NDArray[np.int8], sketches: NDArray[np.uint8], place: int) -> None:
-    """Write the sketch of a code: the low halves of its bytes hold the first pairs, the high halves the others."""
-    rows = len(points) // 2
+def sketch(
+    code: NDArray[np.int16], points: NDArray[np.int8], sketches: NDArray[np.uint8], place: int, tag: int
+) -> None:
+    """Write the sketch of a code: low halves of its bytes hold the first pairs, high ones the rest and the tag."""
+    rows = sketches.shape[1]
     block, lane = place // LANES_LOOKED_UP, place % LANES_LOOKED_UP
-    for row in range(rows):
+    for row in range(rows - 1):
         both = _nearest_point(code, points, row) | _nearest_point(code, points, rows + row) << 4
         sketches[block, row, lane] = np.uint8(both)
+    sketches[block, rows - 1, lane] = np.uint8(_nearest_point(code, points, rows - 1) | tag << 4)
+
+
+@njit(inline="always", **COMPILE)
+def tag_at(sketches: NDArray[np.uint8], place: int) -> np.uint8:
+    """Return the tag of the entry at this place."""
+    return np.uint8(sketches[place // LANES_LOOKED_UP, sketches.shape[1] - 1, place % LANES_LOOKED_UP] >> 4)
+
+
+@njit(inline="always", **COMPILE)
+def lanes_tagged(sketches: NDArray[np.uint8], block: int, tags: np.int64) -> np.int64:
+    """Tell by a bit which of 16 lanes have one of these tags, which are bits themselves."""
+    lanes = np.int64(0)
+    for lane in range(LANES_LOOKED_UP):
+        tag = sketches[block, sketches.shape[1] - 1, lane] >> 4
+        lanes |= (tags >> np.int64(tag) & 1) << lane
+    return lanes
 
 
 @njit(inline="always", **COMPILE)
@@ -121,15 +144,17 @@ def needed_margin(
     total = np.float32(0)
     for row in range(rows):
         both = sketches[place // LANES_LOOKED_UP, row, place % LANES_LOOKED_UP]
-        total += distances[row, both & 15] + distances[rows + row, both >> 4]
+        total += distances[row, both & 15]
+        if row < rows - 1:
+            total += distances[rows + row, both >> 4]
     return np.float32((total - np.float32(limit) - error) / np.sqrt(np.float32(limit) * error + 1))
 
 
 @njit(**COMPILE)
 def tabulate(distances: NDArray[np.float32], most: np.float32, tables: NDArray[np.uint8]) -> np.float32:
-    """Write the tables in units of which `most` has 200, and return how many of them there are to 1."""
+    """Write the tables of pairs in units of which `most` has 200, and return how many of them there are to 1."""
     units = MOST_UNITS / most
-    for pair in range(len(tables)):
+    for pair in range(len(distances)):
         for point in range(POINTS):
             rounded = min(distances[pair, point] * units + np.float32(0.5), np.float32(255))
             tables[pair, point] = np.uint8(np.int32(rounded))
