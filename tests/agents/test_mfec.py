@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import gymnasium
 import numpy as np
@@ -10,6 +11,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tu
 
 from memec import (
     MFEC,
+    Boltzmann,
     EpsilonGreedy,
     MellowmaxAuto,
     MemecError,
@@ -414,3 +416,50 @@ def test_hopes_of_an_episode_without_reward_are_not_remembered() -> None:
     scores: list[float] = []
     agent.learn(3_000, callback=lambda event: scores.append(event.score) if isinstance(event, Episode) else None)
     assert sum(scores) > len(scores) / 2
+
+
+def never_familiar(agent: MFEC) -> None:
+    """Have an agent look up every state, however well it is known."""
+    agent.memory.recall_familiar = lambda name: None  # type: ignore[method-assign]
+
+
+@each_strategy(BY_MEMORY)
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"memory": {"capacity": 20}}, id="entries are replaced"),
+        pytest.param({"embed": {"scaled": True}, "memory": {"capacity": 80}}, id="keys are rescaled"),
+    ],
+)
+def test_familiar_states_save_time_and_change_nothing(explore: Any, options: dict[str, Any]) -> None:
+    quick, plain = (MFEC("memec/OpenRoom-v0", explore=explore, seed=5, **options) for _ in range(2))
+    never_familiar(plain)
+    with mock.patch.object(quick.memory, "recall", wraps=quick.memory.recall) as look_up:
+        for steps in (1_490, 1_510):
+            quick.learn(steps), plain.learn(steps)
+            assert_same(contents(quick), contents(plain))
+            assert quick.generator.bit_generator.state == plain.generator.bit_generator.state
+    assert look_up.call_count < 3_000
+
+
+def test_a_better_return_changes_the_next_visit() -> None:
+    """Left pays 1 and right nothing, until both are familiar; then right pays 9."""
+
+    class Fork(gymnasium.Env[Any, Any]):
+        observation_space = Box(0, 1, (1,), np.float32)
+        action_space = Discrete(2)
+        pays = (1.0, 0.0)
+
+        def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
+            return np.zeros(1, np.float32), {}
+
+        def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            return np.ones(1, np.float32), self.pays[action], True, False, {}
+
+    fork = Fork()
+    agent = MFEC(fork, explore=Boltzmann(temperature=0.3), memory={"capacity": 11}).learn(200)
+    fork.pays = (1.0, 9.0)
+    scores: list[float] = []
+    agent.learn(200, callback=lambda event: scores.append(event.score) if isinstance(event, Episode) else None)
+    assert scores[0] == 1.0 and scores[-100:] == 100 * [9.0]

@@ -10,6 +10,7 @@ import pytest
 from gymnasium import spaces
 
 from memec.envs.atari import Atari
+from memec.envs.rooms import OpenRoom
 from memec.envs.state_id import state_id
 from memec.envs.world import World, make
 from memec.errors import MemecError, NotFiniteError
@@ -288,3 +289,21 @@ def test_closing_the_world_closes_the_environment() -> None:
     env = Scripted(VECTOR, spaces.Discrete(2))
     make(env).close()
     assert env.closed
+
+
+class DriftingRoom(OpenRoom):
+    """A room in which something is random after all."""
+
+
+@pytest.mark.parametrize(
+    ("env", "is_random"),
+    [
+        ("memec/OpenRoom-v0", False),
+        ("memec/FourRoom-v0", False),
+        ("CartPole-v1", True),
+        (DriftingRoom(), True),
+        (gymnasium.wrappers.StickyAction(OpenRoom(), 0.5), True),
+    ],
+)
+def test_only_a_plain_room_goes_without_a_seed(env: Any, is_random: bool) -> None:
+    assert make(env).is_random is is_random

@@ -24,7 +24,7 @@ from memec.train.files import Arrays, part_of, read_arrays, write_arrays
 from memec.train.journal import Experience
 from memec.train.loop import Loop, TrainingSettings
 from memec.train.progress import show_progress
-from memec.train.protocol import GreedyPolicy, Observation, StateId
+from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
 from memec.train.recording import Recording
 from memec.train.run_folder import RunFolder
 from memec.train.seeds import Seeds
@@ -57,7 +57,7 @@ class Agent(ABC):
     # --- what an algorithm fills in ---------------------------------------------------------------------------------
 
     @abstractmethod
-    def act(self, observation: Observation, state_id: StateId) -> int:
+    def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Choose an action to learn from."""
 
     @abstractmethod

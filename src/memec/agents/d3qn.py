@@ -19,7 +19,7 @@ from memec.explore import AnyStrategy, Belief, EpsilonGreedy, Greedy, Strategy, 
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience
-from memec.train.protocol import GreedyPolicy, Observation, StateId
+from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
 
 if TYPE_CHECKING:
     from memec.embed.networks import Network
@@ -115,7 +115,7 @@ class D3QN(NeuralAgent):
         self.replay = TransitionReplay(settings.replay_capacity, fit.shape, fit.dtype)
         self._optimiser = parameter_optimiser(settings.optimiser, self.network.parameters)
 
-    def act(self, observation: Observation, state_id: StateId) -> int:
+    def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Let the strategy choose by the network's values."""
         self._decisions += 1
         try:

@@ -23,7 +23,7 @@ from memec.memory import Memory, MemorySettings, Recall
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience
-from memec.train.protocol import GreedyPolicy, Observation, StateId
+from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
 
 if TYPE_CHECKING:
     from memec.embed.networks import Network
@@ -115,7 +115,7 @@ class NEC(NeuralAgent):
         self._rewards: list[float] = []
         self._insight = insight_of(self.explore)
 
-    def act(self, observation: Observation, state_id: StateId) -> int:
+    def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Look up the value of each action by the observation's key, and let the strategy choose."""
         self._decisions += 1
         try:
@@ -126,7 +126,7 @@ class NEC(NeuralAgent):
         except NotFiniteError as error:
             raise self._explained(error, observation) from None
         value = float(recall.values.max())
-        self._episode.append(Moment(observation, key, state_id, action, self._decisions, value))
+        self._episode.append(Moment(observation, key, state_id(), action, self._decisions, value))
         if self._insight is not None:
             self._insight.notice(belief, action)
         if self.pictures is not None:

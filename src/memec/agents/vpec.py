@@ -20,7 +20,7 @@ from memec.memory.graph import Graph, GraphSettings, Opinion, View
 from memec.memory.saved import check_arrays
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
-from memec.train.protocol import GreedyPolicy, Observation, StateId
+from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
 
 FIRST_SCALE = 64
 """After so many steps observations are scaled for the first time, and again whenever there are twice as many."""
@@ -79,7 +79,7 @@ class VPEC(Agent):
         self._slots: list[int] = []
         self._rewards: list[float] = []
 
-    def act(self, observation: Observation, state_id: StateId) -> int:
+    def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Judge each action by what similar experiences led to, and let the strategy choose."""
         if not self._rewards and self._bet is not None:
             self._hoping = self._bet.hope(self.generator)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memec.envs.observation import fit_observation
 from memec.envs.registration import register
+from memec.envs.rooms import FourRoom, OpenRoom
 from memec.envs.state_id import state_id, state_ids, vector_id
 from memec.errors import MemecError, NotFiniteError
 
@@ -27,7 +28,6 @@ class World:
 
     __slots__ = (
         "_has_lives",
-        "_is_vector",
         "_moves",
         "_observed",
         "_ram",
@@ -36,6 +36,8 @@ class World:
         "first_action",
         "game_over",
         "id",
+        "is_random",
+        "is_vector",
         "observation",
     )
 
@@ -47,15 +49,19 @@ class World:
         self.id = id
         self.actions = int(space.n)
         self.first_action = int(space.start)
+        self.is_random = type(environment) not in (OpenRoom, FourRoom)
+        """Whether a seed may make a difference. It never does in the rooms, where seeding takes as long as 40 steps."""
         # Numbers of the space's own type, as its samples are: Gymnasium checks them more quickly than an int.
-        self._moves = [space.dtype.type(self.first_action + action) for action in range(self.actions)]
+        number = space.dtype.type if self.is_random else int
+        self._moves = [number(self.first_action + action) for action in range(self.actions)]
         self.observation = fit_observation(environment.observation_space)
         self.game_over = True
         """Whether the last episode ended with its game: False when only a life was lost."""
         self._observed: NDArray[Any] | None = None
         self._ram = _ram_reader(environment)
         self._has_lives = _is_atari(environment.unwrapped)
-        self._is_vector = self._ram is None and self.observation.kind != "frames"
+        self.is_vector = self._ram is None and self.observation.kind != "frames"
+        """Whether a state is its observation, and that a vector."""
 
     def reset(self, seed: int | None = None) -> NDArray[Any]:
         """Begin an episode; a seed begins it the same way every time."""
@@ -76,7 +82,7 @@ class World:
 
     def state_id(self) -> NDArray[np.uint64]:
         """The 128-bit id of the current state: of an Atari game's memory, of any other world's observation."""
-        if self._observed is not None and self._is_vector:
+        if self._observed is not None and self.is_vector:
             return vector_id(self._observed)
         return state_id(self._state())
 

@@ -10,6 +10,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_va
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import moves, tables
 from memec.memory.exact import Exact, look_up, look_up_one
+from memec.memory.familiar import Familiar, Known
 from memec.memory.limits import neighbours_fit, refuse_if_too_large
 from memec.memory.recall import Recall, Room
 from memec.memory.saved import check_memory
@@ -128,6 +129,7 @@ class Memory:
         numbers = np.array(self._kernel, np.float64)
         self._books = numbers, self.returns, self.state_ids, self._last_used, self.sizes, self._places
         self._fleeting: dict[int | None, Room] = {}
+        self._familiar = Familiar(actions)
         self._seed = seed
 
     def __len__(self) -> int:
@@ -158,6 +160,25 @@ class Memory:
         found = self._look_up(keys, state_ids, self._clock, None, fleeting)
         self._clock += 1
         return found
+
+    def make_familiar(self, name: bytes, known: Known) -> Known:
+        """Have `recall_familiar` find by this name what was just recalled, until it changes; return it to keep.
+
+        The recall must be `exact` for all actions: of other states something else may be recalled after any write.
+        """
+        return self._familiar.add(name, known)
+
+    def recall_familiar(self, name: bytes) -> Known | None:
+        """Do what `recall` would do for a state that is familiar by this name; None if none is."""
+        familiar = self._familiar
+        found = familiar.states.get(name)
+        if found is None:
+            return None
+        known, slots = found
+        familiar.used.append(slots)
+        familiar.stamps.append(self._clock)
+        self._clock += 1
+        return known
 
     def peek(
         self,
@@ -210,20 +231,14 @@ class Memory:
             raise MemecError(
                 f"{count} keys need {count} state ids of two numbers; an array of shape {state_ids.shape} came."
             )
-        each_action = np.ascontiguousarray(np.broadcast_to(np.asarray(actions, np.int64), count))
-        each_return = np.ascontiguousarray(np.broadcast_to(np.asarray(returns, np.float64), count))
-        each_step = np.ascontiguousarray(np.broadcast_to(np.asarray(steps, np.int64), count))
-        if not (np.isfinite(keys).all() and np.isfinite(each_return).all()):
-            raise NotFiniteError("A key or return to remember is NaN or infinite; the memory was left as it was.")
-        if count and not (each_action.min() >= 0 and each_action.max() < self.actions):
-            raise MemecError(f"Actions of this memory are 0 to {self.actions - 1}.")
-        changed = np.empty(count, np.int64)
-        changes = tables.write_in_order(
-            each_action,
+        self._familiar.stamp(self._last_used)
+        changed, news = np.empty((2, count), np.int64)
+        changes, told = tables.write_in_order(
+            _each(actions, np.int64, count),
             keys,
-            each_return,
+            _each(returns, np.float64, count),
             state_ids,
-            each_step,
+            _each(steps, np.int64, count),
             self._learning_rate,
             self._replace_known_keys,
             self.keys,
@@ -238,11 +253,20 @@ class Memory:
             self._queue_head,
             self._clock,
             changed,
+            news,
         )
+        if changes == tables.NOT_FINITE:
+            raise NotFiniteError("A key or return to remember is NaN or infinite; the memory was left as it was.")
+        if changes == tables.NO_SUCH_ACTION:
+            raise MemecError(f"Actions of this memory are 0 to {self.actions - 1}.")
         self._clock += count
-        self._drift[changed[:changes]] = 0.0
-        self._search.put(changed[:changes])
-        return changed[:changes]
+        if told:
+            self._familiar.forget(news[:told].tolist())
+        changed = changed[:changes]
+        if changes:
+            self._drift[changed] = 0.0
+            self._search.put(changed)
+        return changed
 
     def move(
         self, slots: NDArray[np.int64], keys: NDArray[np.float32], returns: NDArray[np.float64], tolerance: float = 0.0
@@ -253,6 +277,7 @@ class Memory:
         """
         if not (np.isfinite(keys).all() and np.isfinite(returns).all()):
             raise NotFiniteError("A key or return to move to is NaN or infinite; the memory was left as it was.")
+        self._familiar.clear()
         astray = np.empty(len(slots), np.int64)
         count = moves.move(slots, keys, returns, tolerance, self.keys, self.returns, self._drift, astray)
         self._search.put(astray[:count])
@@ -261,12 +286,14 @@ class Memory:
         """Multiply every stored key by one factor per dimension."""
         if not (np.isfinite(factors).all() and (factors > 0.0).all()):
             raise NotFiniteError("Keys can only be rescaled by factors above zero; the memory was left as it was.")
+        self._familiar.clear()
         self.keys *= factors
         self._drift[:] = 0.0
         self._search.rebuild()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything `restore` needs: the used rows of each table and the state of the search."""
+        self._familiar.stamp(self._last_used)
         used = self.used()
         own = {
             "sizes": self.sizes.copy(),
@@ -284,6 +311,7 @@ class Memory:
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Become the memory whose `arrays` these are; actions, capacity and key size must be the same."""
         check_memory(arrays, self.actions, self.settings.capacity, self._tables())
+        self._familiar = Familiar(self.actions)
         self.sizes[:] = arrays["sizes"]
         used = self.used()
         for name, table in self._tables().items():
@@ -376,3 +404,9 @@ class Memory:
 
         kind = Following if self._replace_known_keys else Exact
         return kind(self.keys, self.actions, self.settings.neighbours, seed=self._seed)
+
+
+def _each(numbers: ArrayLike, dtype: Any, count: int) -> NDArray[Any]:
+    """Return an array with a number for each of so many; one may be given for all."""
+    array = np.ascontiguousarray(numbers, dtype)
+    return array if array.shape == (count,) else np.ascontiguousarray(np.broadcast_to(array, count))

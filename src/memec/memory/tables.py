@@ -17,6 +17,9 @@ Keys = NDArray[np.float32]
 StateIds = NDArray[np.uint64]
 Places = NDArray[np.int32]
 
+NOT_FINITE, NO_SUCH_ACTION = -1, -2
+"""Why nothing was written."""
+
 
 def compiled(function: Any) -> Any:
     """Compile without fast-math, so that NaN and infinity are still seen."""
@@ -155,14 +158,30 @@ def write_in_order(
     queue_head: Ints,
     clock: int,
     changed: Ints,
-) -> int:
-    """Write one entry after another; return how many slots got a new key (listed in `changed`)."""
+    news: Ints,
+) -> tuple[int, int]:
+    """Write one entry after another, or none if one cannot be.
+
+    Return how many slots got a new key (listed in `changed`), or why nothing was written; and in how many something
+    else is remembered now (listed in `news`).
+    """
+    for i in range(len(actions)):
+        if not np.isfinite(returns[i]):
+            return NOT_FINITE, 0
+        for dimension in range(keys.shape[1]):
+            if not np.isfinite(keys[i, dimension]):
+                return NOT_FINITE, 0
+    for action in actions:
+        if not 0 <= action < len(sizes):
+            return NO_SUCH_ACTION, 0
     capacity = len(last_used) // len(sizes)
     changes = 0
+    told = 0
     for i in range(len(actions)):
         action = actions[i]
         slot = find(state_ids[i, 0], state_ids[i, 1], action, capacity, table_state_ids, places)
         known = slot >= 0
+        is_news = True
         if known:
             if learning_rate > 0.0:  # NEC moves towards the new return
                 table_returns[slot] += learning_rate * (returns[i] - table_returns[slot])
@@ -170,6 +189,8 @@ def write_in_order(
             elif returns[i] > table_returns[slot]:  # MFEC keeps the best return ever seen
                 table_returns[slot] = returns[i]
                 table_steps[slot] = steps[i]
+            else:
+                is_news = False
         else:
             if sizes[action] < capacity:
                 slot = action * capacity + sizes[action]
@@ -185,8 +206,19 @@ def write_in_order(
             table_keys[slot] = keys[i]
             changed[changes] = slot
             changes += 1
+        if is_news:
+            news[told] = slot
+            told += 1
         last_used[slot] = clock + i
-    return changes
+    return changes, told
+
+
+@compiled
+def stamp(slots: Ints, stamps: Ints, last_used: Ints) -> None:
+    """Mark rows of entries as used at these times, unless they were used later still."""
+    for row in range(len(slots)):
+        for slot in slots[row]:
+            last_used[slot] = max(last_used[slot], stamps[row])
 
 
 @compiled

@@ -74,7 +74,7 @@ class Loop:
                 return
             step = self.step + 1
             try:
-                action = agent.act(observation, world.state_id())
+                action = agent.act(observation, world.state_id)
             except NotFiniteError:
                 raise environment_failed(f"returned an observation with NaN or infinity before step {step}.") from None
             try:
@@ -152,7 +152,8 @@ class Loop:
     def _reset(self, *, new_game: bool) -> Observation:
         seed = None
         if new_game:
-            seed = self._seeds.number("environment", self._games)
+            if self._world.is_random:
+                seed = self._seeds.number("environment", self._games)
             self._score = 0.0
             self._actions = []
         try:

@@ -1,6 +1,6 @@
 """What the loop knows of an agent."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 Observation = NDArray[Any]
 StateId = NDArray[np.uint64]
+AskStateId = Callable[[], StateId]
+"""Gives the id of the current state; asked for only by those who need it, because it takes a while."""
 
 
 class GreedyPolicy(Protocol):
@@ -25,7 +27,7 @@ class GreedyPolicy(Protocol):
 class Learner(Protocol):
     """An agent, to the loop."""
 
-    def act(self, observation: Observation, state_id: StateId) -> int:
+    def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Choose an action to learn from."""
 
     def observe(self, reward: float, observation: Observation, terminated: bool, truncated: bool) -> None:
