@@ -22,6 +22,7 @@ from memec.explore import (
     Greedy,
     Mellowmax,
     MellowmaxAuto,
+    Policy,
     Strategy,
     insight_of,
     lasting_policy,
@@ -102,7 +103,6 @@ class MFEC(Agent):
         self._rewards: list[float] = []
         self._decisions = 0
         self._insight = insight_of(self.explore)
-        self._by_vector = self.world.is_vector
 
     @property
     def embed(self) -> Embedding:
@@ -114,7 +114,7 @@ class MFEC(Agent):
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Recall what each action led to in the most similar moments (Eq. 4), and let the strategy choose."""
-        known = self.memory.recall_familiar(observation.tobytes()) if self._by_vector else None
+        known = self.memory.recall_familiar(observation.tobytes()) if self.world.is_vector else None
         key, this_state, recall, policy = known or self._look_up(observation, state_id)
         self._decisions += 1
         if policy is None:
@@ -271,12 +271,14 @@ class MFEC(Agent):
             if factors is not None:
                 self.memory.rescale(factors)
 
-    def _look_up(self, observation: Observation, state_id: AskStateId) -> Known:
+    def _look_up(
+        self, observation: Observation, state_id: AskStateId
+    ) -> tuple[NDArray[np.float32], StateId, Recall, Policy | None]:
         """Recall a state that is not familiar; it becomes so where each action is known, and may keep its policy."""
         key, this_state = self.embed(observation), state_id()
         recall = self.memory.recall(key, this_state, fleeting=True)
-        if not (self._by_vector and recall.all_exact):
-            return Known(key, this_state, recall, None)
+        if not (self.world.is_vector and recall.all_exact):
+            return key, this_state, recall, None
         policy = lasting_policy(self.explore, Belief(recall.values))
         return self.memory.make_familiar(observation.tobytes(), Known(key, this_state, recall, policy))
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from numpy import ndarray
 from numpy.typing import NDArray
 
 from memec.errors import MemecError
@@ -107,16 +108,16 @@ class _ArrayObservation(Observation):
 class _Vector(_ArrayObservation):
     """A Box of numbers as a flat vector, divided by `scale` where it is not 1."""
 
-    __slots__ = ("_is_flat", "_scale")
+    __slots__ = ("_flat_shape", "_scale")
 
     def __init__(self, space: Box, scale: float = 1.0) -> None:
         super().__init__(space, "vector", (int(np.prod(space.shape)),))
         self._scale = np.float32(scale)
-        self._is_flat = space.shape == self.shape and scale == 1.0
+        self._flat_shape = space.shape if space.shape == self.shape and scale == 1.0 else None
 
     def __call__(self, raw: Any) -> NDArray[Any]:
-        if self._is_flat and type(raw) is np.ndarray and raw.shape == self.raw_shape:
-            return raw.copy() if raw.dtype == FLOAT32 else raw.astype(FLOAT32)
+        if type(raw) is ndarray and raw.shape == self._flat_shape:
+            return raw.copy() if raw.dtype is FLOAT32 else raw.astype(FLOAT32)
         return super().__call__(raw)
 
     def encode(self, raws: Any) -> NDArray[Any]:

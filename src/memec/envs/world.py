@@ -27,6 +27,7 @@ class World:
     """An environment made fit for an agent; `make` builds one."""
 
     __slots__ = (
+        "_fit",
         "_has_lives",
         "_moves",
         "_observed",
@@ -55,6 +56,7 @@ class World:
         number = space.dtype.type if self.is_random else int
         self._moves = [number(self.first_action + action) for action in range(self.actions)]
         self.observation = fit_observation(environment.observation_space)
+        self._fit = self.observation.__call__  # a method is called more quickly than an object
         self.game_over = True
         """Whether the last episode ended with its game: False when only a life was lost."""
         self._observed: NDArray[Any] | None = None
@@ -77,7 +79,7 @@ class World:
             raise NotFiniteError(f"{self.id} gave the reward {reward}: rewards must be finite numbers.")
         if terminated or truncated:
             self.game_over = info["game_over"] if self._has_lives else True
-        observed = self._observed = self.observation(raw)
+        observed = self._observed = self._fit(raw)
         return observed, reward, bool(terminated), bool(truncated)
 
     def state_id(self) -> NDArray[np.uint64]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from memec.memory import tables
 from memec.memory.recall import Recall
 
-MOST_STATES = 20_000
-"""About a kilobyte each."""
+MOST_STATES = 10_000
+"""Some kilobytes each."""
 
 
 class Known(NamedTuple):

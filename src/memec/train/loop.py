@@ -61,7 +61,8 @@ class Loop:
 
         Whenever it yields, the loop can be saved. Ticks come by time, and at every multiple of `tick_every_steps`.
         """
-        agent, world = self._agent, self._world
+        agent, world, last_step = self._agent, self._world, settings.steps
+        state_id = world.state_id
         every = settings.evaluate_every_steps if evaluation_worlds else 0
         next_tick = time.perf_counter() + TICK_SECONDS
         observation = self._reset(new_game=True) if self._observation is None else self._observation
@@ -70,11 +71,11 @@ class Loop:
                 evaluation = yield from evaluating(agent, evaluation_worlds, settings, self._seeds, self.step)
                 self._evaluated = self.step
                 yield evaluation
-            if self.step >= settings.steps:
+            if self.step >= last_step:
                 return
             step = self.step + 1
             try:
-                action = agent.act(observation, world.state_id)
+                action = agent.act(observation, state_id)
             except NotFiniteError:
                 raise environment_failed(f"returned an observation with NaN or infinity before step {step}.") from None
             try:
