@@ -1,9 +1,9 @@
 """Chains of small blocks of entries: who is filed where, with append and removal in constant time.
 
-A chain belongs to one action and one cluster, so a search reads only the actions it was asked for and the clusters it
-cannot rule out. Removal moves the chain's newest entry into the hole; all blocks of a chain but its first are full.
-What an entry looks like in its block (a float key, an int8 code) is the search's own business: it keeps an array
-beside `Blocks.members`, indexed by the same place.
+A chain belongs to one cluster and one action, or to several that are searched together, so a search reads only what it
+was asked for and cannot rule out. Removal moves the chain's newest entry into the hole; all blocks of a chain but its
+first are full. What an entry looks like in its block (a float key, an int8 code) is the search's own business: it keeps
+an array beside `Blocks.members`, indexed by the same place.
 """
 
 from dataclasses import dataclass

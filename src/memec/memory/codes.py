@@ -2,7 +2,8 @@
 
 Keys are rotated onto their principal axes and scaled by one common factor, so a distance between codes is a distance
 between keys but for rounding. The axes come in planes of 64, the ones with most variance first. The few keys that lie
-outside the range of int8 are compared themselves; coarse codes, in units eight times as large, tell what they are near.
+outside the range of int8 are compared themselves, unless they are too far by what their codes say within the range;
+coarse codes, in units eight times as large, tell what they are near.
 """
 
 from dataclasses import dataclass

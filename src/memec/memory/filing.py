@@ -1,4 +1,7 @@
-"""How entries get into an approximate index: as a code and a sketch, in the chain of their action and cluster."""
+"""How entries get into an approximate index: as a code and a sketch, in the chain of their cluster and action.
+
+Actions may share a chain: their entries are tagged.
+"""
 
 import numpy as np
 from numba import njit

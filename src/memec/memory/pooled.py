@@ -143,9 +143,9 @@ def nearest(
     """Search the wanted actions: the last candidates, the newest entries, then clusters up to some share of the rest.
 
     That is `effort` when a cluster is reached that is as far as an entry may be; where they are still nearer it is
-    more, where they are farther less. Counted on three games, that needs a third to a fourth fewer entries than the
-    same share for every query. Actions whose entries are filed together are searched together. Candidates are picked
-    by their codes and ranked by their keys.
+    more, where they are farther less. Counted on recorded queries of three games, that needs a fourth to a third fewer
+    entries than the same share for every query. Actions whose entries are filed together are searched together.
+    Candidates are picked by their codes and ranked by their keys.
     """
     actions, neighbours = slots.shape[1:]
     together = counts.shape[1]
