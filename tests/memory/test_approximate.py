@@ -13,6 +13,8 @@ from .oracle import ask, nearest, recall
 ACTIONS, NEIGHBOURS = 2, 11
 CAPACITY = 3 * SMALL // 4  # a fit at SMALL entries, and its index takes over before both tables are full
 
+NO_FOLLOWERS = np.empty(0, np.int32)
+
 
 def clustered(rng, count, dimensions=32):
     """Blobs of different widths around random centres."""
@@ -258,13 +260,55 @@ def test_the_needed_effort_and_margin_find_a_neighbour_and_less_does_not():
             for tried in ((effort, rounded), (0.9 * effort, rounded), (effort, rounded - 0.2), (1.0, margin - 0.2)):
                 answer = np.empty((1, ACTIONS, NEIGHBOURS), np.float32), np.empty((1, ACTIONS, NEIGHBOURS), np.int64)
                 wanted = np.arange(ACTIONS)[None] == action
-                index.nearest(query[None], wanted, *answer, False, *tried, nobody, nobody[:, :0], sizes)
+                index.nearest(query[None], wanted, *answer, False, *tried, nobody, nobody[:, :0], NO_FOLLOWERS, sizes)
                 complete.append(np.isin(neighbours[action], answer[1][0, action]).all())
     both, less_effort, less_margin, much_effort = np.reshape(complete, (-1, 4)).mean(0)
     assert both == 1
     assert less_effort < 0.9
     assert less_margin < 0.5
     assert much_effort < 0.5
+
+
+def recall_along_earlier_episodes(followers):
+    """With the least effort, where all episodes go round the same places, each in a manner of its own."""
+    rng = np.random.default_rng(0)
+    places = 10 * rng.standard_normal((13, 48))
+    manners = np.repeat(rng.standard_normal((ACTIONS * CAPACITY // 48, 48)), 48, axis=0)
+    times = np.arange(ACTIONS * CAPACITY)
+    moments = places[times % 13] + manners + 0.1 * rng.standard_normal(manners.shape)
+    # every other moment of each action, as in play: what follows an entry belongs to another
+    slots = times % ACTIONS * CAPACITY + times // ACTIONS
+    keys = np.empty(moments.shape, np.float32)
+    keys[slots] = moments
+    backend = filled(keys, slots)
+    if not followers:
+        backend._followers[:] = -1
+    queries = (places[np.arange(300) % 13] + rng.standard_normal(48)).astype(np.float32)
+    wanted, sizes = np.ones((1, ACTIONS), np.bool_), np.full(ACTIONS, CAPACITY)
+    found, found_slots = np.empty((300, 1, ACTIONS, NEIGHBOURS), np.float32), np.empty((1, ACTIONS, NEIGHBOURS), int)
+    for query, answer in zip(queries, found, strict=True):
+        backend._index.nearest(query[None], wanted, answer, found_slots, True, 0.0, 1.0, *backend._known, sizes)
+    best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
+    return recall(found[:, 0], best)
+
+
+def test_what_came_next_in_earlier_episodes_is_found_without_effort():
+    with_followers, without = recall_along_earlier_episodes(True), recall_along_earlier_episodes(False)
+    assert 1 - with_followers < (1 - without) / 4
+
+
+@pytest.mark.parametrize(("effort", "renewed"), [(1 / 64, 2.0), (1 / 32, 1.0), (1.0, 0.5)])
+def test_an_index_is_renewed_the_sooner_the_more_its_searches_look_at(effort, renewed):
+    rng = np.random.default_rng(0)
+    keys = clustered(rng, ACTIONS * CAPACITY, 16)
+    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    backend._effort = effort
+    fits, until = backend._fits, renewed * len(keys) - backend._puts_since_fit
+    writes = 0
+    while backend._fits == fits:
+        backend.put(rng.integers(0, len(keys), 64))
+        writes += 64
+    assert until <= writes < until + 128
 
 
 def test_a_rare_query_far_from_everything_does_not_raise_the_effort_for_all():
@@ -365,7 +409,7 @@ def recall_with(index, keys, queries, effort):
     found, slots = np.empty(shape, np.float32), np.empty(shape, np.int64)
     nobody = np.full((ACTIONS, 3 * NEIGHBOURS), -1)
     wanted, sizes = np.ones(shape[:2], np.bool_), np.full(ACTIONS, CAPACITY)
-    index.nearest(queries, wanted, found, slots, False, effort, 1.0, nobody, nobody[:, :0], sizes)
+    index.nearest(queries, wanted, found, slots, False, effort, 1.0, nobody, nobody[:, :0], NO_FOLLOWERS, sizes)
     best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
     return recall(found, best)
 

@@ -14,6 +14,7 @@ import memec as package
 from memec.agents import MFEC
 from memec.errors import MemecError
 from memec.memory import Memory, MemorySettings
+from memec.memory.blocks import remove
 from memec.train.files import read_arrays, write_arrays
 from tests.command import Memec
 
@@ -163,7 +164,16 @@ def test_a_memory_with_an_index_comes_back(indexed: tuple[Memory, dict[str, Any]
 BOOKS = ["chains", "members", "nexts", "places", "free", "group_begins", "lagging_slots", "points"]
 
 
-@pytest.mark.parametrize("name", [*(f"search.index.{book}" for book in BOOKS), "search.last_candidates", "sizes"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"search.index.{book}" for book in BOOKS),
+        "search.last_candidates",
+        "search.likely",
+        "search.followers",
+        "sizes",
+    ],
+)
 def test_no_number_in_the_books_of_an_index_leads_out_of_it(indexed: tuple[Memory, dict[str, Any]], name: str) -> None:
     """An index out of range would make compiled code read and write anywhere."""
     memory, arrays = indexed
@@ -202,13 +212,27 @@ def test_a_search_whose_measures_are_no_numbers_is_refused(
         Memory(memory.settings, 2, 40, seed=1).restore(arrays | {f"search.{name}": changed})
 
 
-def test_a_search_that_remembers_what_was_never_filed_is_refused(indexed: tuple[Memory, dict[str, Any]]) -> None:
+@pytest.mark.parametrize("name", ["last_candidates", "likely", "followers"])
+def test_a_search_that_remembers_what_is_not_there_is_refused(
+    indexed: tuple[Memory, dict[str, Any]], name: str
+) -> None:
     memory, arrays = indexed
-    unfiled = np.flatnonzero(arrays["search.index.places"][:, 0] < 0)
-    changed = arrays["search.last_candidates"].copy()
-    changed[0, 0] = unfiled[0]
+    changed = arrays[f"search.{name}"].copy()
+    changed.flat[0] = np.flatnonzero(~arrays["search.present"])[0]
+    with pytest.raises(MemecError, match="not present"):
+        Memory(memory.settings, 2, 40, seed=1).restore(arrays | {f"search.{name}": changed})
+
+
+def test_a_search_whose_index_lacks_an_entry_that_it_remembers_is_refused(
+    indexed: tuple[Memory, dict[str, Any]],
+) -> None:
+    memory, arrays = indexed
+    books = {name: arrays[f"search.index.{name}"].copy() for name in ("chains", "members", "nexts", "places", "free")}
+    forgotten = int(arrays["search.last_candidates"].max())
+    remove(forgotten, *books.values())
+    changed = {f"search.index.{name}": array for name, array in books.items()}
     with pytest.raises(MemecError, match="never filed"):
-        Memory(memory.settings, 2, 40, seed=1).restore(arrays | {"search.last_candidates": changed})
+        Memory(memory.settings, 2, 40, seed=1).restore(arrays | changed)
 
 
 def test_a_search_with_entries_among_those_of_other_actions_is_refused() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memec.memory import filing, pooled
-from memec.memory.blocks import CHAIN, PLACE, Blocks
+from memec.memory.blocks import CHAIN, PLACE, Blocks, blocks_in_a_run
 from memec.memory.clusters import Clusters
 from memec.memory.codes import COARSER, LARGEST, Encoding, code_size
 from memec.memory.intrinsics import LANES_LOOKED_UP, PLANE
@@ -45,7 +45,8 @@ class Index:
         self._fine = fit["fine"]
         chains_per_cluster = -(-actions // together)
         self._centre_planes = np.ascontiguousarray(fit["centres"][:, :PLANE])
-        self._hold(Blocks.empty(len(keys), chains_per_cluster * len(fit["centres"]), LANES))
+        chains = chains_per_cluster * len(fit["centres"])
+        self._hold(Blocks.empty(len(keys), chains, LANES, blocks_in_a_run(len(keys), chains, LANES)))
 
     @classmethod
     def fitted(
@@ -112,14 +113,15 @@ class Index:
         effort: float,
         margin: float,
         last_candidates: NDArray[np.int64],
-        newest: NDArray[np.int64],
+        likely: NDArray[np.int64],
+        followers: NDArray[np.int32],
         sizes: NDArray[np.int64],
     ) -> None:
         """Fill in nearly the nearest entries, looking at a share `effort` of each wanted action's."""
         blocks = self._blocks
         pooled.nearest(
             queries, wanted, squared_distances, slots, remember, effort, np.float32(margin),
-            self._keys, last_candidates, newest,
+            self._keys, last_candidates, likely, followers,
             *self._fit[:2], self._centre_planes, self._fine, *self._sketching, *self._coded,
             self._counts, *blocks.books()[:-1], sizes,
         )  # fmt: skip
@@ -136,7 +138,7 @@ class Index:
         )  # fmt: skip
         return needed
 
-    def holds(self, slots: NDArray[np.int64]) -> bool:
+    def holds(self, slots: NDArray[np.signedinteger[Any]]) -> bool:
         """Tell whether all of these slots are filed; -1 is nobody."""
         return bool((self._blocks.places[slots[slots >= 0], CHAIN] >= 0).all())
 

@@ -23,7 +23,7 @@ MOST_SLOTS_FOR_EXACT = 10_000
 NOT_FINITE = "A key to look up is NaN or infinite."
 NO_STATE_IDS = np.empty((0, 2), np.uint64)
 BYTES_PER_ENTRY = 8 + 16 + 8 + 8 + 4 * 4  # return, state id, step, stamp, map at up to quarter load
-BYTES_PER_SEARCHED_ENTRY = 3 * 4  # its slot in a block, its chain and its place there
+BYTES_PER_SEARCHED_ENTRY = 4 * 4  # its slot in a block, its chain and its place there, what followed it
 
 
 class MemorySettings(Settings):

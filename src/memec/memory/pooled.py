@@ -25,7 +25,7 @@ CHAINS_AHEAD = 8
 
 @njit(inline="always", **COMPILE)
 def _take_all(
-    likely: NDArray[np.int64],
+    first: NDArray[np.int64],
     first_coarse_chain: int,
     query: NDArray[np.float32],
     code: NDArray[np.int16],
@@ -37,7 +37,7 @@ def _take_all(
     places: NDArray[np.int32],
 ) -> None:
     """Merge these slots into the candidates; -1 is nobody."""
-    for slot in likely:
+    for slot in first:
         if slot >= 0:
             if places[slot, CHAIN] < first_coarse_chain:
                 distance = code_distance(codes, places[slot, PLACE], code, False)
@@ -124,7 +124,8 @@ def nearest(
     margin: np.float32,
     keys: NDArray[np.float32],
     last_candidates: NDArray[np.int64],
-    newest: NDArray[np.int64],
+    likely: NDArray[np.int64],
+    followers: NDArray[np.int32],
     mean: NDArray[np.float32],
     axes: NDArray[np.float32],
     centre_planes: NDArray[np.int8],
@@ -140,7 +141,7 @@ def nearest(
     places: NDArray[np.int32],
     sizes: NDArray[np.int64],
 ) -> None:
-    """Search the wanted actions: the last candidates, the newest entries, then clusters up to some share of the rest.
+    """Search the wanted actions: the last candidates, what else is likely, then clusters up to some share of the rest.
 
     That is `effort` when a cluster is reached that is as far as an entry may be; where they are still nearer it is
     more, where they are farther less. Counted on recorded queries of three games, that needs a fourth to a third fewer
@@ -170,13 +171,14 @@ def nearest(
         # What is looked at first is asked for before the clusters are sorted: it has come when they are.
         for action in range(actions):
             if wanted[row, action]:
-                for slot in last_candidates[action]:
-                    prefetch_line(places, slot, 0)
+                for first in (last_candidates[action], likely[action]):
+                    for slot in first:
+                        prefetch_line(places, slot, 0)
         encode(query, mean, axes, code)
         for action in range(actions):
             if wanted[row, action]:
-                for likely in (last_candidates[action], newest[action]):
-                    for slot in likely:
+                for first in (last_candidates[action], likely[action]):
+                    for slot in first:
                         if slot >= 0:
                             prefetch(codes, places[slot, PLACE], codes.shape[1])
         asked = (distances, tables, max(measure(code, points, distances), mean_error[0]), margin)
@@ -194,9 +196,9 @@ def nearest(
                 if wanted[row, action]:
                     tag = action - begin
                     searched[tag] = True
-                    for likely in (last_candidates[action], newest[action]):
+                    for first in (last_candidates[action], likely[action]):
                         _take_all(
-                            likely, fine[0] * chains_per_cluster, query, code, scale,
+                            first, fine[0] * chains_per_cluster, query, code, scale,
                             candidate_distances[tag], candidates[tag], keys, codes, places,
                         )  # fmt: skip
                     limits[tag] = limit_of(candidate_distances[tag, neighbours - 1])
@@ -254,6 +256,9 @@ def nearest(
                     tag = action - begin
                     for slot in candidates[tag, : _ranked(candidate_distances[tag], neighbours)]:
                         prefetch(keys, slot, keys.itemsize * keys.shape[1])
+                    if len(followers) > 0:
+                        for slot in candidates[tag]:
+                            prefetch_line(followers, slot, 0)
             for action in range(begin, end):
                 if wanted[row, action]:
                     tag = action - begin
@@ -263,6 +268,25 @@ def nearest(
                     )  # fmt: skip
                     if remember:
                         last_candidates[action] = candidates[tag]
+        if remember and len(followers) > 0:
+            _expect(last_candidates, followers, capacity, likely)
+
+
+@njit(**COMPILE)
+def _expect(
+    last_candidates: NDArray[np.int64], followers: NDArray[np.int32], capacity: int, likely: NDArray[np.int64]
+) -> None:
+    """Write what came after the last candidates, for the next search: the followers of the nearest ones first."""
+    likely[:] = -1
+    room = np.zeros(len(likely), np.int64)
+    for rank in range(last_candidates.shape[1]):
+        for candidates in last_candidates:
+            follower = followers[candidates[rank]] if candidates[rank] >= 0 else np.int32(-1)
+            if follower >= 0:
+                action = follower // capacity
+                if room[action] < likely.shape[1]:
+                    likely[action, room[action]] = follower
+                    room[action] += 1
 
 
 @njit(inline="always", **COMPILE)

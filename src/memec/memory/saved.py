@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memec.errors import MemecError
-from memec.memory.blocks import CHAIN, FILLED, FIRST, PLACE, SIZE
+from memec.memory.blocks import CHAIN, FILLED, FIRST, PLACE, SIZE, blocks_in_a_run, runs_for
 
 Arrays = Mapping[str, NDArray[Any]]
 Form = tuple[type[np.generic], tuple[int, ...]]
@@ -51,18 +51,20 @@ def check_memory(arrays: Arrays, actions: int, capacity: int, tables: Mapping[st
 def check_search(
     arrays: Arrays,
     candidates: tuple[int, ...],
-    newest: tuple[int, ...],
+    likely: tuple[int, ...],
     asked: tuple[int, ...],
     needed: tuple[int, ...],
     counts: int,
     slots: int,
+    followers: int,
 ) -> None:
     """Raise an error unless these arrays are those of an approximate search; its indexes are checked on their own."""
     check_arrays(
         arrays,
         {
             "last_candidates": (np.int64, candidates),
-            "newest": (np.int64, newest),
+            "likely": (np.int64, likely),
+            "followers": (np.int32, (followers,)),
             "puts": (np.int64, (candidates[0],)),
             "asked": (np.float32, asked),
             "needed": (np.float32, needed),
@@ -70,8 +72,10 @@ def check_search(
             "measures": (np.float64, (4,)),
         },
     )
-    for likely in (arrays["last_candidates"], arrays["newest"]):
-        _refuse((likely < -1).any() or (likely >= slots).any(), "has candidates that do not exist")
+    for name in ("last_candidates", "likely", "followers"):
+        known = arrays[name]
+        _refuse((known < -1).any() or (known >= slots).any(), "has candidates that do not exist")
+        _refuse(not arrays["present"][known[known >= 0]].all(), "has candidates that are not present")
     _refuse(
         (arrays["counts"] < 0).any() or (arrays["puts"] < 0).any() or (arrays["measures"][[0, 2, 3]] < 0).any(),
         "counts below zero",
@@ -89,7 +93,9 @@ def check_index(
     key_size, code_size = axes
     chains_per_cluster = -(-slots // slots_per_chain)
     chains = chains_per_cluster * clusters
-    blocks = slots // lanes + chains + 1
+    run = blocks_in_a_run(slots, max(1, chains), lanes)
+    runs = runs_for(slots, chains, lanes, run)
+    blocks = runs * run
     check_arrays(
         arrays,
         {
@@ -105,7 +111,7 @@ def check_index(
             "members": (np.int32, (blocks, lanes)),
             "nexts": (np.int32, (blocks,)),
             "places": (np.int32, (slots, 2)),
-            "free": (np.int32, (blocks + 1,)),
+            "free": (np.int32, (runs + 1,)),
         },
     )
     _refuse(arrays["sketch_error"][0] < 0, "has sketches that are wrong by less than nothing")
@@ -137,8 +143,12 @@ def _check_books(
     places: NDArray[np.int32],
     free: NDArray[np.int32],
 ) -> None:
-    """Follow all chains at once, block by block: every entry must be where its place says, every block in one chain."""
+    """Follow all chains at once, block by block: every entry must be where its place says, every block in one chain.
+
+    What comes before a block in its run must come after it in its chain, for blocks are taken and given back in order.
+    """
     blocks, lanes = members.shape
+    run = blocks // (len(free) - 1)
     lane = np.arange(lanes)
     used = np.zeros(blocks, np.bool_)
     seen = np.zeros(len(places), np.bool_)
@@ -148,6 +158,7 @@ def _check_books(
     _refuse((chains[chains[:, FIRST] < 0, 1:] != 0).any(), "has entries in empty chains")
     while len(chain):
         _refuse((block >= blocks).any() or used[block].any() or len(np.unique(block)) < len(block), "goes in circles")
+        _refuse(((block % run > 0) & (nexts[block] != block - 1)).any(), "has runs in pieces")
         _refuse((filled < 1).any() or (filled > lanes).any(), "has blocks of impossible size")
         used[block] = True
         row, column = np.nonzero(lane < filled[:, None])
@@ -162,7 +173,7 @@ def _check_books(
         filled = np.full(len(chain), lanes)
     _refuse((sizes != chains[:, SIZE]).any() or (seen != (places[:, CHAIN] >= 0)).any(), "has lost entries")
     unused = np.sort(free[1 : free[0] + 1]) if 0 <= free[0] < len(free) else free
-    _refuse(not np.array_equal(unused, np.flatnonzero(~used)), "has lost blocks")
+    _refuse(not np.array_equal(unused, run * np.flatnonzero(~used[::run])), "has lost blocks")
 
 
 def _refuse(wrong: bool | np.bool_, what: str) -> None:
