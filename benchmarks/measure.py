@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-REPEATS = 7
+REPEATS = 15
 
 
 class Row(NamedTuple):

@@ -135,7 +135,7 @@ def rows() -> list[Row]:
         agent = paper_agent(env)
         fill(agent.memory, recorded_keys(env))
         agent.learn(4_000)
-        ratio, mine, alone = median_ratio(lambda agent=agent: agent.learn(1_500), emulator_alone(rom, 1_500), 5)
+        ratio, mine, alone = median_ratio(lambda agent=agent: agent.learn(1_500), emulator_alone(rom, 1_500), 9)
         note = f"{mine / 1.5e-3:.0f} us a step, {alone / 1.5e-3:.0f} us the emulator"
         note += f", recall {agent.memory.recall_estimate:.4f}"
         found.append(at_most(f"training step / emulator alone, {env}", ratio, target, note))

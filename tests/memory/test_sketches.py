@@ -71,7 +71,7 @@ def fitted(rng, count=2_000, size=64):
 def test_a_sketch_is_the_nearest_there_is_and_its_error_known():
     rng = np.random.default_rng(0)
     codes, sketching = fitted(rng)
-    pairs = len(sketching.points)
+    pairs = sketching.points.shape[2]
     sketches = np.zeros((2, (pairs + 1) // 2, LANES_LOOKED_UP), np.uint8)
     distances = np.empty((pairs, POINTS), np.float32)
     errors = [measure(code, sketching.points, distances) for code in codes]
@@ -100,7 +100,7 @@ def test_a_moved_sketch_is_the_same():
 def test_tables_say_how_far_a_sketch_is():
     rng = np.random.default_rng(0)
     codes, sketching = fitted(rng)
-    pairs = len(sketching.points)
+    pairs = sketching.points.shape[2]
     distances = np.empty((pairs, POINTS), np.float32)
     tables = np.empty((pairs, POINTS), np.uint8)
     measure(codes[0], sketching.points, distances)

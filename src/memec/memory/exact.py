@@ -195,7 +195,7 @@ def block_distances(
             distances[lane] = total if start == 0 else distances[lane] + total
 
 
-@njit(**COMPILE)
+@njit(inline="always", **COMPILE)
 def _scan(
     chain: NDArray[np.int32],
     query: NDArray[np.float32],

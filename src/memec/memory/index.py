@@ -159,7 +159,7 @@ class Index:
     ) -> "Index":
         """Make the index again from its `arrays`, with the keys in place."""
         axes, together = (keys.shape[1], code_size(keys.shape[1])), filed_together(actions, moving)
-        points = sketched_pairs(axes[1]), 2, POINTS
+        points = 2, POINTS, sketched_pairs(axes[1])
         check_index(arrays, len(keys) // actions * together, len(keys), axes, LANES, points)
         index = cls(keys, actions, together, arrays)
         index._hold(Blocks(*(arrays[name].copy() for name in BOOKS)))
@@ -175,7 +175,7 @@ class Index:
         self._books = blocks.books()
         places, size = len(blocks.members) * LANES, self._fit[1].shape[1]
         codes = np.zeros((places, size), np.int8)
-        rows = (len(self._sketching[0]) + 1) // 2
+        rows = (self._sketching[0].shape[2] + 1) // 2
         sketches = np.zeros((places // LANES_LOOKED_UP, rows, LANES_LOOKED_UP), np.uint8)
         self._counts = np.zeros((len(blocks.chains), self._together), np.int32)
         self._coded = (codes, sketches)

@@ -8,9 +8,9 @@ from memec.memory.blocks import CHAIN, FILLED, FIRST, PLACE
 from memec.memory.codes import FARTHEST, LARGEST, code_distance, encode, far_distance, squared_scale
 from memec.memory.intrinsics import prefetch, prefetch_line
 from memec.memory.kernels import COMPILE, insert, squared_distance
-from memec.memory.scanning import LANES, limit_of, scan, take
+from memec.memory.scanning import BLOCKS_AHEAD, LANES, holds, limit_of, prefetch_block, scan, take
 from memec.memory.sketches import POINTS, measure, needed_margin
-from memec.memory.sorting import sort_clusters
+from memec.memory.sorting import measure_clusters, sort_clusters
 
 # A search looks at this many entries of an action however small its share; one with fewer is searched in full.
 LEAST_LOOKED_AT = 256
@@ -37,13 +37,20 @@ def _take_all(
     places: NDArray[np.int32],
 ) -> None:
     """Merge these slots into the candidates; -1 is nobody."""
+    count = 0
+    while count < len(candidates) and candidates[count] >= 0:
+        count += 1
     for slot in first:
         if slot >= 0:
             if places[slot, CHAIN] < first_coarse_chain:
                 distance = code_distance(codes, places[slot, PLACE], code, False)
             else:
                 distance = far_distance(keys, slot, query, scale)
-            take(slot, distance, candidate_distances, candidates)
+            if count == len(candidates):
+                take(slot, distance, candidate_distances, candidates)
+            elif not holds(candidates[:count], slot):
+                count += 1  # what is still free need not move aside
+                insert(candidate_distances[:count], candidates[:count], distance, slot)
 
 
 @njit(inline="always", **COMPILE)
@@ -78,10 +85,11 @@ def needed(
     chain, tag = action // together, action % together
     code = np.empty(2 * axes.shape[1], np.int16)
     away, order = np.empty(clusters, np.int32), np.empty(clusters, np.int32)
-    distances = np.empty((len(points), POINTS), np.float32)
+    distances = np.empty((points.shape[2], POINTS), np.float32)
     encode(query, mean, axes, code)
     error = max(measure(code, points, distances), mean_error[0])
-    sort_clusters(centre_planes, fine, code, away, order)
+    measure_clusters(centre_planes, fine, code, away)
+    sort_clusters(away, order, True)
     before = np.full(clusters, -1, np.int64)
     scale = squared_scale(axes)
     farthest = np.int32(0)
@@ -154,8 +162,8 @@ def nearest(
     chains_per_cluster = len(chains) // clusters
     capacity = len(keys) // actions
     code, within = np.empty(2 * codes.shape[1], np.int16), np.empty(codes.shape[1], np.int16)
-    distances = np.empty((len(points), POINTS), np.float32)
-    tables = np.empty((len(points) + 1, POINTS), np.uint8)
+    distances = np.empty((points.shape[2], POINTS), np.float32)
+    tables = np.empty((len(distances) + 1, POINTS), np.uint8)
     away, order = np.empty(clusters, np.int32), np.empty(clusters, np.int32)
     blocks = np.empty(BLOCKS_AT_ONCE, np.int32)
     filled = np.empty(BLOCKS_AT_ONCE, np.int32)
@@ -183,7 +191,8 @@ def nearest(
                             prefetch(codes, places[slot, PLACE], codes.shape[1])
         asked = (distances, tables, max(measure(code, points, distances), mean_error[0]), margin)
         within[:] = np.minimum(np.maximum(code[: len(within)], -LARGEST), LARGEST)
-        sort_clusters(centre_planes, fine, code, away, order)
+        measure_clusters(centre_planes, fine, code, away)
+        in_order = sort_clusters(away, order, False)
         for begin in range(0, actions, together):
             end = min(begin + together, actions)
             if not wanted[row, begin:end].any():
@@ -206,9 +215,12 @@ def nearest(
             goes_on[:] = searched
             units = np.float32(0)
             todo = 0
-            for rank, cluster in enumerate(order):
+            for rank in range(clusters):
+                if rank == in_order:
+                    in_order = sort_clusters(away, order, True)
+                cluster = order[rank]
                 chain = cluster * chains_per_cluster + begin // together
-                ahead = order[min(rank + CHAINS_AHEAD, clusters - 1)] * chains_per_cluster + begin // together
+                ahead = order[min(rank + CHAINS_AHEAD, in_order - 1)] * chains_per_cluster + begin // together
                 prefetch_line(chains, ahead, 0)
                 prefetch_line(counts, ahead, 0)
                 here = anywhere = False
@@ -226,6 +238,8 @@ def nearest(
                 while here and block >= 0:
                     if cluster < fine[0]:
                         blocks[todo], filled[todo] = block, count
+                        if todo < BLOCKS_AHEAD:
+                            prefetch_block(sketches, block, count)
                         todo += 1
                     else:
                         for lane, member in enumerate(members[block, :count]):

@@ -39,7 +39,14 @@ def _parts(count: int) -> int:
 
 
 @njit(inline="always", **COMPILE)
-def _holds(candidates: NDArray[np.int64], slot: int) -> bool:
+def prefetch_block(sketches: NDArray[np.uint8], block: int, count: int) -> None:
+    """Ask for the sketches of so many entries of a block ahead of their use."""
+    prefetch(sketches, np.int64(block) * PARTS, _parts(count) * sketches.shape[1] * LANES_LOOKED_UP)
+
+
+@njit(inline="always", **COMPILE)
+def holds(candidates: NDArray[np.int64], slot: int) -> bool:
+    """Tell whether a slot is among the candidates."""
     known = False
     for candidate in candidates:  # without a branch, so that it vectorises
         known |= candidate == slot
@@ -51,7 +58,7 @@ def take(
     slot: np.int64, distance: np.int32, candidate_distances: NDArray[np.int32], candidates: NDArray[np.int64]
 ) -> None:
     """Merge one entry into the candidates, whatever its sketch."""
-    if distance < candidate_distances[-1] and not _holds(candidates, slot):
+    if distance < candidate_distances[-1] and not holds(candidates, slot):
         insert(candidate_distances, candidates, distance, slot)
 
 
@@ -104,13 +111,12 @@ def scan(
     As long as an action has not enough candidates all its entries pass, later those whose sketches are near enough.
     What passed waits for its code to arrive from memory.
     """
-    size = sketches.shape[1] * LANES_LOOKED_UP
     waiting = np.empty(WAITING + LANES, np.int64)
     waits = 0
     units, everyone = _adjust(searched, limits, asked, units)
     for index in range(todo):
-        ahead = min(index + BLOCKS_AHEAD, todo - 1)
-        prefetch(sketches, np.int64(blocks[ahead]) * PARTS, _parts(counts[ahead]) * size)
+        if index + BLOCKS_AHEAD < todo:
+            prefetch_block(sketches, blocks[index + BLOCKS_AHEAD], counts[index + BLOCKS_AHEAD])
         passed = np.int64(0)
         for part in range(_parts(counts[index])):
             place = np.int64(blocks[index]) * PARTS + part
@@ -133,7 +139,7 @@ def scan(
                 tag = tag_at(sketches, place)
                 if distance < limits[tag] and distance < candidate_distances[tag, -1]:
                     slot = members[place // LANES, place % LANES]
-                    if not _holds(candidates[tag], slot):
+                    if not holds(candidates[tag], slot):
                         insert(candidate_distances[tag], candidates[tag], distance, slot)
                         limits[tag] = limit_of(candidate_distances[tag, neighbours - 1])
                         nearer = True

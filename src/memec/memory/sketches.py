@@ -38,7 +38,7 @@ class Sketching:
     """The points that pairs of numbers are sketched as."""
 
     points: NDArray[np.int8]
-    """[pairs, 2, 16]"""
+    """[2, 16, pairs]: pairs side by side, so that all are sketched at once."""
     error: NDArray[np.float32]
     """The mean squared distance of a code from its sketch."""
 
@@ -47,13 +47,13 @@ class Sketching:
         """Fit the points to codes in random order."""
         codes = np.rint(codes[:FITTED_BY])
         pairs = sketched_pairs(codes.shape[1])
-        points = np.empty((pairs, 2, POINTS), np.int8)
+        points = np.empty((2, POINTS, pairs), np.int8)
         error = 0.0
         for pair in range(pairs):
             own = np.ascontiguousarray(codes[:, _numbers(pair, pairs)])
             centres = np.rint(k_means(own, POINTS))
-            points[pair] = centres[np.arange(POINTS) % len(centres)].T
-            error += float(((own[:, :, None] - points[pair]) ** 2).sum(1).min(1).mean())
+            points[:, :, pair] = centres[np.arange(POINTS) % len(centres)].T
+            error += float(((own[:, :, None] - points[:, :, pair]) ** 2).sum(1).min(1).mean())
         return cls(points, np.array([error], np.float32))
 
 
@@ -64,19 +64,21 @@ def _numbers(pair: int, pairs: int) -> tuple[int, int]:
 
 
 @njit(inline="always", **COMPILE)
-def _distance(code: NDArray[np.int16], points: NDArray[np.int8], pair: int, point: int) -> np.int32:
-    one, other = _numbers(pair, len(points))
-    difference = np.int32(code[one]) - np.int32(points[pair, 0, point])
-    another = np.int32(code[other]) - np.int32(points[pair, 1, point])
-    return difference * difference + another * another
+def _in_pairs(code: NDArray[np.int16], pairs: int) -> NDArray[np.int32]:
+    """Return the numbers of a code in pairs: those with much variance, and below them those with little."""
+    paired = np.empty((2, pairs), np.int32)
+    for pair in range(pairs):
+        one, other = _numbers(pair, pairs)
+        paired[0, pair], paired[1, pair] = code[one], code[other]
+    return paired
 
 
 @njit(inline="always", **COMPILE)
-def _nearest_point(code: NDArray[np.int16], points: NDArray[np.int8], pair: int) -> np.int32:
-    least = np.int32(2**31 - 1)
-    for point in range(POINTS):  # without a branch, so that it vectorises: the point is in the last four bits
-        least = min(least, _distance(code, points, pair, point) * np.int32(POINTS) + np.int32(point))
-    return least % np.int32(POINTS)
+def _distance(paired: NDArray[np.int32], points: NDArray[np.int8], pair: int, point: int) -> np.int32:
+    difference = paired[0, pair] - np.int32(points[0, point, pair])
+    another = paired[1, pair] - np.int32(points[1, point, pair])
+    distance: np.int32 = difference * difference + another * another
+    return distance
 
 
 @njit(**COMPILE)
@@ -84,12 +86,16 @@ def sketch(
     code: NDArray[np.int16], points: NDArray[np.int8], sketches: NDArray[np.uint8], place: int, tag: int
 ) -> None:
     """Write the sketch of a code: low halves of its bytes hold the first pairs, high ones the rest and the tag."""
-    rows = sketches.shape[1]
+    pairs, rows = points.shape[2], sketches.shape[1]
     block, lane = place // LANES_LOOKED_UP, place % LANES_LOOKED_UP
-    for row in range(rows - 1):
-        both = _nearest_point(code, points, row) | _nearest_point(code, points, rows + row) << 4
-        sketches[block, row, lane] = np.uint8(both)
-    sketches[block, rows - 1, lane] = np.uint8(_nearest_point(code, points, rows - 1) | tag << 4)
+    paired = _in_pairs(code, pairs)
+    halves = np.full(pairs + 1, 2**31 - 1, np.int32)
+    for point in range(POINTS):
+        for pair in range(pairs):  # without a branch, so that it vectorises: the point is in the last four bits
+            halves[pair] = min(halves[pair], _distance(paired, points, pair, point) * POINTS + np.int32(point))
+    halves[pairs] = tag
+    for row in range(rows):
+        sketches[block, row, lane] = np.uint8((halves[row] & 15) | (halves[rows + row] & 15) << 4)
 
 
 @njit(inline="always", **COMPILE)
@@ -119,13 +125,18 @@ def move(sketches: NDArray[np.uint8], source: int, hole: int) -> None:
 @njit(**COMPILE)
 def measure(code: NDArray[np.int16], points: NDArray[np.int8], distances: NDArray[np.float32]) -> np.float32:
     """Write the squared distance of each pair from each point, and return that of the code from its own sketch."""
+    pairs = points.shape[2]
+    paired = _in_pairs(code, pairs)
+    from_point, least = np.empty(pairs, np.int32), np.full(pairs, 2**31 - 1, np.int32)
+    for point in range(POINTS):
+        for pair in range(pairs):
+            from_point[pair] = _distance(paired, points, pair, point)
+            least[pair] = min(least[pair], from_point[pair])
+        for pair in range(pairs):
+            distances[pair, point] = np.float32(from_point[pair])
     error = np.float32(0)
-    for pair in range(len(points)):
-        least = np.float32(np.inf)
-        for point in range(POINTS):
-            distances[pair, point] = np.float32(_distance(code, points, pair, point))
-            least = min(least, distances[pair, point])
-        error += least
+    for pair in range(pairs):
+        error += np.float32(least[pair])
     return error
 
 
