@@ -1,7 +1,8 @@
 """The episodic memory: keys, returns and recall."""
 
 from memec.memory.familiar import Known
-from memec.memory.memory import Memory, MemorySettings
+from memec.memory.memory import Memory
+from memec.memory.memory_settings import MemorySettings
 from memec.memory.recall import Recall
 
 __all__ = ["Known", "Memory", "MemorySettings", "Recall"]

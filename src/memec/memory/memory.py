@@ -1,21 +1,20 @@
 """The episodic memory: one table of (key, return) per action, recalled by similarity."""
 
 from functools import cached_property
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import moves, tables
 from memec.memory.exact import Exact, look_up, look_up_one
 from memec.memory.familiar import Familiar, Known
-from memec.memory.limits import neighbours_fit, refuse_if_too_large
+from memec.memory.limits import refuse_if_too_large
+from memec.memory.memory_settings import MemorySettings
 from memec.memory.recall import Recall, Room
 from memec.memory.saved import check_memory
 from memec.memory.uncertainty import gaussian_process_std
-from memec.settings import Settings
 
 # Measured: shorter keys are pruned exactly in a few microseconds, and small tables are read whole as quickly.
 LONGEST_KEY_FOR_EXACT = 32
@@ -24,31 +23,6 @@ NOT_FINITE = "A key to look up is NaN or infinite."
 NO_STATE_IDS = np.empty((0, 2), np.uint64)
 BYTES_PER_ENTRY = 8 + 16 + 8 + 8 + 4 * 4  # return, state id, step, stamp, map at up to quarter load
 BYTES_PER_SEARCHED_ENTRY = 4 * 4  # its slot in a block, its chain and its place there, what followed it
-
-
-class MemorySettings(Settings):
-    """How much is remembered and how it is recalled."""
-
-    capacity: PositiveInt = 10_000
-    """Entries per action."""
-    neighbours: PositiveInt = 11
-    """How many of the most similar entries speak for a state that is not known (k in the paper)."""
-    kernel: Literal["inverse-distance", "mean"] = "inverse-distance"
-    """How the neighbours are weighted: 1 / (squared distance + delta), or all the same."""
-    delta: PositiveFloat = 1e-3
-    """The inverse-distance kernel's delta: the squared distance below which neighbours count about the same."""
-    initial_value: float = 0.0
-    """The value of an action of which nothing is remembered."""
-    search: Literal["auto", "exact", "approximate"] = "auto"
-    """How neighbours are found; `auto` is exact unless the tables are large and the keys long."""
-    target_recall: float = Field(0.99, gt=0.0, le=1.0)
-    """Approximate search: the share of true neighbours it must find, by its own running check."""
-    keep_frames: NonNegativeInt = 0
-    """How many of the newest memories keep what was observed, for people to look at (an Atari frame takes 7 KB)."""
-
-    @model_validator(mode="after")
-    def _neighbours_fit(self) -> Self:
-        return neighbours_fit(self)
 
 
 class Search(Protocol):
