@@ -95,10 +95,10 @@ def share_of_search(steps: int = 400) -> Row:
     search = agent.memory._search
     nearest, spent = search.nearest, 0.0
 
-    def timed(*given: Any) -> None:
+    def timed(*given: Any, **options: Any) -> None:
         nonlocal spent
         started = time.perf_counter()
-        nearest(*given)
+        nearest(*given, **options)
         spent += time.perf_counter() - started
 
     agent.learn(200)

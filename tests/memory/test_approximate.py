@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from memec.memory import approximate
-from memec.memory.approximate import LOOK_EVERY, SMALL, Approximate
+from memec.memory.approximate import LEAST_EFFORT, LOOK_EVERY, SMALL, Approximate
 from memec.memory.codes import Encoding, code_distance, encode
 
 from .oracle import ask, nearest, recall
@@ -297,8 +297,9 @@ def test_what_came_next_in_earlier_episodes_is_found_without_effort():
     assert 1 - with_followers < (1 - without) / 4
 
 
-@pytest.mark.parametrize(("effort", "renewed"), [(1 / 64, 2.0), (1 / 32, 1.0), (1.0, 0.5)])
-def test_an_index_is_renewed_the_sooner_the_more_its_searches_look_at(effort, renewed):
+@pytest.mark.parametrize(("effort", "renewed"), [(1 / 64, 2.0), (1 / 8, 2.0), (1 / 4, 1.0), (1 / 2, 0.5), (1.0, 0.5)])
+def test_an_index_is_renewed_the_sooner_the_more_its_searches_look_at(monkeypatch, effort, renewed):
+    monkeypatch.setattr(approximate, "RENEWED_AT", ACTIONS * CAPACITY / 4)
     rng = np.random.default_rng(0)
     keys = clustered(rng, ACTIONS * CAPACITY, 16)
     backend = filled_and_indexed(keys, rng.permutation(len(keys)))
@@ -309,6 +310,36 @@ def test_an_index_is_renewed_the_sooner_the_more_its_searches_look_at(effort, re
         backend.put(rng.integers(0, len(keys), 64))
         writes += 64
     assert until <= writes < until + 128
+
+
+def recall_of_replay(learn):
+    """Of batches between the clusters, whose keys a network made, after many that began with the least effort."""
+    rng = np.random.default_rng(0)
+    keys = atari_like(rng, ACTIONS * CAPACITY)
+    backend = Approximate(keys, ACTIONS, NEIGHBOURS, moving=True)
+    backend.put(rng.permutation(len(keys)))
+    backend._effort = LEAST_EFFORT
+    found, slots = np.empty((16, ACTIONS, NEIGHBOURS), np.float32), np.empty((16, ACTIONS, NEIGHBOURS), int)
+    recalls = []
+    for _ in range(200):
+        queries = (keys[rng.choice(len(keys), 16)] + keys[rng.choice(len(keys), 16)]) / 2
+        wanted = rng.integers(0, ACTIONS, (16, 1)) == np.arange(ACTIONS)
+        backend.nearest(queries, wanted, found, slots, False, learn=learn)
+        best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
+        recalls.append(recall(found[wanted], best[wanted]))
+    return np.mean(recalls[100:]), backend
+
+
+def test_a_replayed_batch_tells_how_well_it_was_answered():
+    recalled, backend = recall_of_replay(learn=True)
+    assert recalled > 0.985
+    assert abs(backend.recall_estimate - recalled) < 0.02
+
+
+def test_queries_that_are_not_to_be_learned_from_leave_no_trace():
+    recalled, backend = recall_of_replay(learn=False)
+    assert recalled < 0.97
+    assert backend.effort == LEAST_EFFORT
 
 
 def test_a_rare_query_far_from_everything_does_not_raise_the_effort_for_all():

@@ -79,7 +79,7 @@ def test_a_restored_memory_lags_as_the_original_did(search: str) -> None:
 def test_only_the_tables_asked_for_are_searched() -> None:
     memory = filled("exact")
     queries = memory.keys[:4]
-    everything, some = memory.peek(queries), memory.peek(queries, actions=np.array([0, 1, 1, 0]))
+    everything, some = memory.peek(queries), memory.replay(queries, np.array([0, 1, 1, 0]))
     for row, action in enumerate([0, 1, 1, 0]):
         np.testing.assert_array_equal(some.slots[row, action], everything.slots[row, action])
         assert (some.slots[row, 1 - action] == -1).all() and some.values[row, 1 - action] == 0.0

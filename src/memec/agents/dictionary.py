@@ -53,9 +53,9 @@ class Dictionary:
         return slots
 
     def gradients(self, keys: Floats, actions: Ints, targets: NDArray[np.float64]) -> Gradients:
-        """Compute the squared error of the values of these keys and actions, and its gradients. Changes nothing."""
+        """Compute the squared error of the values of these keys and actions, and its gradients. Changes no entry."""
         memory = self.memory
-        found = memory.peek(keys, actions=actions)
+        found = memory.replay(keys, actions)
         rows = np.arange(len(keys))
         neighbours = found.slots[rows, actions]
         key_gradients = np.zeros_like(keys)

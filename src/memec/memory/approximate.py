@@ -26,8 +26,9 @@ SMALL = 8_192
 CANDIDATES_PER_NEIGHBOUR = 3
 # Where a network that learns makes the keys, so many of the entries put last are always looked at: its keys go where
 # none were, and soon most neighbours are among the newest, and no cluster is near them. For keys that stay it would
-# cost a quarter of a search and find nothing more.
-NEWEST = 128
+# cost a quarter of a search and find nothing more. In Pong, NEC found .983 of the neighbours with 64 and .989 with 96;
+# with 128 searching took .154 of its time instead of .144.
+NEWEST = 96
 # Where keys stay, what came next in the episodes of the last candidates is looked at, whichever action it belongs to:
 # of the neighbours that are neither last candidates nor in the nearest clusters, that was half in Ms. Pac-Man and
 # Q*bert, so that half the effort is enough.
@@ -35,11 +36,13 @@ FOLLOWERS_PER_NEIGHBOUR = 6
 PUTS_AT_ONCE = 1_024
 # Entries filed in a successor with each write: it takes over after a quarter of the writes the present one took.
 MOVED_PER_PUT = 4
-# An index is renewed after so many writes, as a share of its entries, the sooner the more a search has to look at: keys
-# that it was not fitted to lie far from its clusters. In Ms. Pac-Man, for the same recall, a search looked at 33,000
-# entries right after a fit, 46,000 after four of ten were replaced, 71,000 after nine of ten. Where the least effort is
-# enough, two tables' worth.
-RENEWED_AT_EFFORT, LEAST_RENEWED = 1 / 32, 0.5
+# An index is renewed after as many writes as the table has entries, while a search looks at so many: keys that it was
+# not fitted to lie far from its clusters. The more it looks at, the sooner, and the other way round, within bounds. In
+# Ms. Pac-Man, for the same recall, a search looked at 33,000 entries right after a fit, 46,000 after four of ten were
+# replaced, 71,000 after nine of ten. In Pong with 20,000 an action it was 2,400 and, after two tables' worth of writes,
+# 10,600, which took 82 instead of 70 us: on average no more than renewing it twice as often costs.
+RENEWED_AT = 2**15
+LEAST_RENEWED, MOST_RENEWED = 0.5, 2.0
 # Larger tables keep their index: two sets of codes would no longer fit beside the keys.
 MOST_REFITTED = 2**21
 
@@ -47,10 +50,12 @@ MOST_REFITTED = 2**21
 LEAST_EFFORT, FIRST_EFFORT, EFFORT_STEP = 1 / 64, 1 / 16, 2**0.5
 # Distances compared with brute force agree but for rounding.
 SAME_DISTANCE = np.float32(1 + 1e-5)
-# One (query, action) is checked per so many keys' numbers: about 4 microseconds a query, 1% of an emulator step.
+# One (query, action) is checked per so many keys' numbers: about 4 microseconds a call, 1% of an emulator step.
 CHECKED_NUMBERS_PER_QUERY = 25_600
 CHECKS_REMEMBERED = 64
 LOOK_EVERY, MORE_EFFORT = 32, 2
+# Keys that a network makes go on from where clusters are: half of what was missed in Pong needed 5 times the effort.
+MORE_IF_MOVING = 8
 # A new index is looked at more often, so that it soon costs what it should.
 FIRST_LOOKS, LOOK_FIRST_EVERY = 256, 6
 # An index is judged by at least so many queries; one that was not good enough is judged again after as many looks.
@@ -59,9 +64,8 @@ FEWEST_ASKED = 16
 # chance, and the latest few, which follow at once when play has become harder. For these the target itself is enough.
 LOOKS_REMEMBERED, LATEST_LOOKS, LEARN_EVERY = 1_024, 32, 8
 # The recall is aimed above the target by this part of what is missing to 1, as play may go on to be harder than what
-# the looks have seen: by .4 of it, one fifth of held-out play in Ms. Pac-Man had .9886. By half as much where a network
-# makes the keys, for most are asked for by replayed batches then.
-AIM_ABOVE = 0.5
+# the looks have seen. Aimed half-way, held-out play of Ms. Pac-Man had .9928 instead of .9919, and searches took 5% more.
+AIM_ABOVE = 0.4
 # With every comparison with brute force, while by the estimate twice as many are missed as may be (it is no surer than
 # that): what codes cannot tell apart, no look can see. If it does not help, it ends in brute force.
 MORE_IF_BELOW = 1.1
@@ -94,7 +98,7 @@ class Approximate:
         self._actions = actions
         self._seed = seed
         self._target = target_recall
-        self._aim = target_recall + AIM_ABOVE * (0.5 if moving else 1.0) * (1 - target_recall)
+        self._aim = target_recall + AIM_ABOVE * (1 - target_recall)
         self._present = np.zeros(len(keys), np.bool_)
         self._rows = np.zeros(actions, np.int64)
         self._sizes = np.zeros(actions, np.int64)
@@ -120,8 +124,8 @@ class Approximate:
         self._needed = np.zeros((2, LOOKS_REMEMBERED, neighbours), np.float32)
         self._needs = 0
         self._extra = 1.0  # times the effort that the looks would have needed
-        self._queries_since_look = 0
-        self._queries_since_check = 0
+        self._played_since_look = self._replayed_since_look = 0
+        self._asked_since_check = 0
         self._asked = np.zeros((CHECKS_REMEMBERED, keys.shape[1]), np.float32)  # a ring of queries to calibrate by
         self._asked_count = 0
         self.recall_estimate = 1.0
@@ -141,10 +145,13 @@ class Approximate:
         squared_distances: NDArray[np.float32],
         slots: NDArray[np.int64],
         remember: bool,
+        learn: bool = False,
     ) -> None:
-        """Fill in, per query and wanted action, the nearest entries; missing ones are inf and -1."""
-        every = LOOK_EVERY if self._needs >= FIRST_LOOKS else LOOK_FIRST_EVERY
-        look = remember and self._queries_since_look + len(queries) >= every and wanted[-1].any()
+        """Fill in, per query and wanted action, the nearest entries; missing ones are inf and -1.
+
+        Now and then a query that it may remember or learn from is looked at again.
+        """
+        look = (remember or learn) and wanted[-1].any() and self._look_is_due(len(queries), learn)
         before = np.concatenate((self._last_candidates, self._likely), axis=1) if look else None
         if self._index is not None and self._trusted:
             self._index.nearest(
@@ -153,11 +160,8 @@ class Approximate:
             )  # fmt: skip
         else:
             brute_force(queries, wanted, squared_distances, slots, self._keys, self._present, self._rows)
-        if remember:
-            self._queries_since_look += len(queries)
-            self._queries_since_check += len(queries)
-            if before is not None:
-                self._look(queries[-1:], wanted[-1], squared_distances[-1], slots[-1], before)
+        if before is not None:
+            self._look(queries[-1:], wanted[-1], squared_distances[-1], slots[-1], before)
 
     def rebuild(self) -> None:
         """Take in that all keys changed in place: fit and fill a new index at once."""
@@ -234,7 +238,7 @@ class Approximate:
         entries = int(self._sizes.sum())
         if entries < SMALL or entries > MOST_REFITTED:
             return entries >= SMALL and self._index is None
-        renewed_after = max(LEAST_RENEWED, RENEWED_AT_EFFORT / max(self._effort, LEAST_EFFORT))
+        renewed_after = min(max(RENEWED_AT / (self._effort * entries), LEAST_RENEWED), MOST_RENEWED)
         return entries >= 2 * self._entries_at_fit or self._puts_since_fit >= renewed_after * entries
 
     def _begin_successor(self) -> None:
@@ -288,6 +292,19 @@ class Approximate:
         self._needs, self._extra = 0, 1.0
         self._last_candidates[:] = -1
 
+    def _look_is_due(self, queries: int, replayed: bool) -> bool:
+        """Count these queries, and tell whether it is time to look at one of their kind.
+
+        What is replayed comes in batches: play, which asks one by one, would never have its turn between them.
+        """
+        every = LOOK_EVERY if self._needs >= FIRST_LOOKS else LOOK_FIRST_EVERY
+        counter = "_replayed_since_look" if replayed else "_played_since_look"
+        since = getattr(self, counter) + queries
+        due: bool = since >= every
+        setattr(self, counter, 0 if due else since)
+        self._asked_since_check += 1
+        return due
+
     def _look(
         self,
         query: NDArray[np.float32],
@@ -302,10 +319,9 @@ class Approximate:
         force, which alone counts for the estimate of the recall.
         """
         self._looks += 1
-        self._queries_since_look = 0
-        check = self._queries_since_check >= self._check_every
+        check = self._asked_since_check >= self._check_every
         if check or not self._trusted:
-            self._queries_since_check = 0
+            self._asked_since_check = 0
             self._asked[self._asked_count % CHECKS_REMEMBERED] = query[0]
             self._asked_count += 1
         if self._index is None or not self._trusted:
@@ -321,7 +337,7 @@ class Approximate:
         if check:
             brute_force(query, only, better, slots, self._keys, self._present, self._rows)
         else:
-            effort = min(1.0, MORE_EFFORT * self._effort)
+            effort = min(1.0, (MORE_IF_MOVING if self._moving else MORE_EFFORT) * self._effort)
             margin = self._margin + MORE_MARGIN
             self._index.nearest(query, only, better, slots, False, effort, margin, *self._known, self._sizes)
         was_found = (slots[0, action, :, None] == found[action]).any(1)
@@ -366,8 +382,9 @@ _COUNTS = (
     "_checks",
     "_looks",
     "_needs",
-    "_queries_since_look",
-    "_queries_since_check",
+    "_played_since_look",
+    "_replayed_since_look",
+    "_asked_since_check",
     "_asked_count",
 )
 

@@ -82,6 +82,7 @@ class Exact:
         squared_distances: NDArray[np.float32],
         slots: NDArray[np.int64],
         remember: bool,
+        learn: bool = False,
     ) -> None:
         """Fill in, per query and wanted action, the nearest entries; missing ones are inf and -1.
 

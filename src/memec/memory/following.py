@@ -63,6 +63,7 @@ class Following:
         squared_distances: NDArray[np.float32],
         slots: NDArray[np.int64],
         remember: bool,
+        learn: bool = False,
     ) -> None:
         """Fill in, per query and wanted action, the nearest entries; missing ones are inf and -1."""
         shape = (*wanted.shape, self._candidates)

@@ -40,8 +40,12 @@ class Search(Protocol):
         squared_distances: NDArray[np.float32],
         slots: NDArray[np.int64],
         remember: bool,
+        learn: bool = False,
     ) -> None:
-        """Fill in the nearest slots of each wanted action; without `remember`, leave no trace."""
+        """Fill in the nearest slots of each wanted action, to `remember` them for a next query that is near by.
+
+        Then, or where it is to `learn` from these queries, they may change how it searches; else they leave no trace.
+        """
 
     def rebuild(self) -> None:
         """Take note that every key may have changed."""
@@ -158,16 +162,18 @@ class Memory:
         self,
         keys: NDArray[np.float32],
         state_ids: NDArray[np.uint64] | None = None,
-        actions: NDArray[np.int64] | None = None,
         *,
         fleeting: bool = False,
     ) -> Recall:
-        """Look up like `recall`, but change nothing.
+        """Look up like `recall`, but change nothing."""
+        return self._look_up(keys, state_ids, -1, None, fleeting)
 
-        With `actions`, one for each key of a batch, only that action's table is searched; of the others nothing is
-        found.
+    def replay(self, keys: NDArray[np.float32], actions: NDArray[np.int64]) -> Recall:
+        """Look up a batch to learn from, each key in the table of one action; of the others nothing is found.
+
+        Nothing is marked as used, but the search takes in how well it answers such queries.
         """
-        return self._look_up(keys, state_ids, -1, actions, fleeting)
+        return self._look_up(keys, None, -1, actions)
 
     def std(self, key: NDArray[np.float32], recall: Recall) -> NDArray[np.float64]:
         """Return the standard deviation of each action's value: a Gaussian process over the neighbours."""
@@ -332,7 +338,7 @@ class Memory:
         if actions is not None:
             wanted &= actions[:, None] == np.arange(self.actions)
         if searches > 0:
-            self._search.nearest(queries, wanted, squared_distances, slots, stamp >= 0)
+            self._search.nearest(queries, wanted, squared_distances, slots, stamp >= 0, learn=actions is not None)
         tables.weigh(exact, squared_distances, slots, self.returns, *self._kernel, self._last_used, stamp, values)
         return room.found
 
