@@ -64,7 +64,7 @@ FEWEST_ASKED = 16
 # chance, and the latest few, which follow at once when play has become harder. For these the target itself is enough.
 LOOKS_REMEMBERED, LATEST_LOOKS, LEARN_EVERY = 1_024, 32, 8
 # The recall is aimed above the target by this part of what is missing to 1, as play may go on to be harder than what
-# the looks have seen. Aimed half-way, held-out play of Ms. Pac-Man had .9928 instead of .9919, and searches took 5% more.
+# the looks have seen. Aimed half-way, held-out play of Ms. Pac-Man had .9928 instead of .9919, searches took 5% more.
 AIM_ABOVE = 0.4
 # With every comparison with brute force, while by the estimate twice as many are missed as may be (it is no surer than
 # that): what codes cannot tell apart, no look can see. If it does not help, it ends in brute force.
