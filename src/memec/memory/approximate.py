@@ -54,8 +54,10 @@ SAME_DISTANCE = np.float32(1 + 1e-5)
 CHECKED_NUMBERS_PER_QUERY = 25_600
 CHECKS_REMEMBERED = 64
 LOOK_EVERY, MORE_EFFORT = 32, 2
-# Keys that a network makes go on from where clusters are: half of what was missed in Pong needed 5 times the effort.
-MORE_IF_MOVING = 8
+# Keys that a network makes go on from where clusters are. In 2,400 steps of NEC in Pong, .997 and .992 of what play and
+# replay asked for were found with 4, and .986 and .988 with 8, which took half as long again: what is farther away is
+# not worth its cost, and raises the effort by chance.
+MORE_IF_MOVING = 4
 # A new index is looked at more often, so that it soon costs what it should.
 FIRST_LOOKS, LOOK_FIRST_EVERY = 256, 6
 # An index is judged by at least so many queries; one that was not good enough is judged again after as many looks.
