@@ -53,11 +53,11 @@ SAME_DISTANCE = np.float32(1 + 1e-5)
 # One (query, action) is checked per so many keys' numbers: about 4 microseconds a call, 1% of an emulator step.
 CHECKED_NUMBERS_PER_QUERY = 25_600
 CHECKS_REMEMBERED = 64
-LOOK_EVERY, MORE_EFFORT = 32, 2
-# Keys that a network makes go on from where clusters are. In 2,400 steps of NEC in Pong, .997 and .992 of what play and
-# replay asked for were found with 4, and .986 and .988 with 8, which took half as long again: what is farther away is
-# not worth its cost, and raises the effort by chance.
-MORE_IF_MOVING = 4
+# Looks see what four times the effort finds. In play of Seaquest, .990 of the neighbours were found with 4 and .981
+# with 2, for a fifth more time; in Pong and Q*bert it made no difference. In 2,400 steps of NEC in Pong, .997 and .992
+# of what play and replay asked for were found with 4, and .986 and .988 with 8, which took half as long again: what is
+# farther away is not worth its cost, and raises the effort by chance.
+LOOK_EVERY, MORE_EFFORT = 32, 4
 # A new index is looked at more often, so that it soon costs what it should.
 FIRST_LOOKS, LOOK_FIRST_EVERY = 256, 6
 # An index is judged by at least so many queries; one that was not good enough is judged again after as many looks.
@@ -339,7 +339,7 @@ class Approximate:
         if check:
             brute_force(query, only, better, slots, self._keys, self._present, self._rows)
         else:
-            effort = min(1.0, (MORE_IF_MOVING if self._moving else MORE_EFFORT) * self._effort)
+            effort = min(1.0, MORE_EFFORT * self._effort)
             margin = self._margin + MORE_MARGIN
             self._index.nearest(query, only, better, slots, False, effort, margin, *self._known, self._sizes)
         was_found = (slots[0, action, :, None] == found[action]).any(1)
