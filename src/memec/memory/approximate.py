@@ -54,7 +54,7 @@ SAME_DISTANCE = np.float32(1 + 1e-5)
 CHECKED_NUMBERS_PER_QUERY = 25_600
 CHECKS_REMEMBERED = 64
 # Looks see what four times the effort finds. In play of Seaquest, .990 of the neighbours were found with 4 and .981
-# with 2, for a fifth more time; in Pong and Q*bert it made no difference. In 2,400 steps of NEC in Pong, .997 and .992
+# with 2, for a quarter more time; in Pong and Q*bert no more than with 2. In 2,400 steps of NEC in Pong, .997 and .992
 # of what play and replay asked for were found with 4, and .986 and .988 with 8, which took half as long again: what is
 # farther away is not worth its cost, and raises the effort by chance.
 LOOK_EVERY, MORE_EFFORT = 32, 4
