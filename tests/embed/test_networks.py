@@ -60,6 +60,23 @@ def test_gradients_are_those_of_torch(make: Any, shape: tuple[int, ...]) -> None
     np.testing.assert_allclose(network.gradients.numpy(), flat.numpy(), rtol=1e-4, atol=1e-5)
 
 
+def test_the_gradients_of_both_streams_are_scaled_on_their_way_into_the_convolutions() -> None:
+    network = dueling((4, 84, 84))
+    convolutions = sum(part.numel() for part in network.module[:-2].parameters())
+    slopes = RANDOM.normal(size=(5, 3)).astype(np.float32)
+    network.forward(seen := observations((4, 84, 84)))
+    network.backward(slopes)
+    features = network.module[:-2](torch.from_numpy(seen))
+    apart = features.detach().requires_grad_()
+    streams, dueling_layer = network.module[-2], network.module[-1]
+    heads = torch.cat([streams.value(apart), streams.advantage(apart)], dim=1)
+    (dueling_layer(heads) * torch.from_numpy(slopes)).sum().backward()
+    assert apart.grad is not None
+    expected = torch.autograd.grad(features, list(network.module[:-2].parameters()), apart.grad / np.sqrt(2))
+    flat = torch.cat([gradient.reshape(-1) for gradient in expected])
+    np.testing.assert_allclose(network.gradients[:convolutions].numpy(), flat.numpy(), rtol=1e-3, atol=1e-6)
+
+
 @pytest.mark.parametrize("make", [key, dueling])
 @pytest.mark.parametrize("shape", [*FRAME_SHAPES, (32, 32), (4,), (500,)])
 def test_any_observation_has_an_output(make: Any, shape: tuple[int, ...]) -> None:

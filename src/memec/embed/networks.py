@@ -26,6 +26,8 @@ LARGEST_BY_HAND = 64
 """Layers up to this width are computed without torch, whose overhead is then several times the arithmetic."""
 STREAM_SIZE = 512
 """The hidden layer of each of the two streams over frames (Wang et al., 2016)."""
+STREAMS_GRADIENT = 2**-0.5
+"""What the gradients of both streams together are scaled by on their way into the convolutions (Wang et al., 2016)."""
 
 
 class Dueling(nn.Module):
@@ -47,6 +49,8 @@ class Streams(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Put both streams side by side."""
+        if features.requires_grad:
+            features.register_hook(lambda gradient: gradient * STREAMS_GRADIENT)  # type: ignore[no-untyped-call]
         return torch.cat([self.value(features), self.advantage(features)], dim=1)
 
 
