@@ -272,3 +272,13 @@ def test_a_second_ctrl_c_leaves_at_once(tmp_path: Path) -> None:
     _, error = process.communicate()
     assert process.returncode in (130, -signal.SIGINT) and "Traceback" not in error
     assert status(tmp_path / "run")[0] == "interrupted"
+
+
+def test_what_a_run_took_adds_up_over_its_parts(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    MFEC("memec/OpenRoom-v0", seed=0).learn(200, run=folder)
+    first = RunFolder.open(folder).record()
+    assert 0 < first["processor_seconds"] and 0 < first["seconds"]
+    MFEC("memec/OpenRoom-v0", seed=0).learn(300, resume=folder)
+    second = RunFolder.open(folder).record()
+    assert all(second[name] > first[name] for name in ("seconds", "processor_seconds"))

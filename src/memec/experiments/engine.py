@@ -78,16 +78,13 @@ def too_large(job: Job, available: float) -> Ended:
 
 def work(job: Job) -> Ended:
     """Do a run, or what is missing of it, in this process; whatever goes wrong is the run's own failure."""
-    began = time.monotonic()
     try:
         _wait_until_free(job.folder)
         if (job.folder / "run.json").exists():
             outcome = experiment.resume(job.folder, progress=False)
         else:
             outcome = experiment.run(job.settings, job.folder, preset=job.preset, command=job.command, progress=False)
-        folder = RunFolder.open(job.folder)
-        record = folder.record()
-        folder.update(seconds=round(record.get("seconds", 0.0) + time.monotonic() - began, 3))
+        record = RunFolder.open(job.folder).record()
     except MemecError as error:
         return Ended(job.name, "failed", str(error))
     except Exception as error:

@@ -65,6 +65,7 @@ class Results:
                 "status": record["status"],
                 "command": record.get("command", ""),
                 "seconds": record.get("seconds"),
+                "processor_seconds": record.get("processor_seconds"),
                 "ended": record.get("ended"),
                 "versions": record["versions"],
             }

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Generator, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from memec.errors import EnvironmentFailedError, MemecError
 from memec.train.background import Background
@@ -13,7 +13,7 @@ from memec.train.checkpoint import Checkpoint, CheckpointSettings
 from memec.train.events import Event, Tick
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience, refuse_gaps
-from memec.train.run_folder import RunFolder, saying_where
+from memec.train.run_folder import RunFolder, Status, saying_where
 from memec.train.stopping import StopRequest
 
 
@@ -37,6 +37,29 @@ class Recorded(Protocol):
         """Drop the episode under way, so that what was learned before it can be saved."""
 
 
+class Cost(NamedTuple):
+    """What a run has taken so far; what was done after a checkpoint and lost does not count."""
+
+    seconds: float = 0.0
+    processor_seconds: float = 0.0
+
+    @classmethod
+    def clock(cls) -> Self:
+        """Return what the clocks say; differences count."""
+        return cls(time.monotonic(), time.process_time())
+
+    @classmethod
+    def read(cls, content: Any) -> Self:
+        """Take over what a checkpoint says; one of an older version says nothing."""
+        numbers = content if isinstance(content, dict) else {}
+        seconds, processor_seconds = (numbers.get(name, 0.0) for name in cls._fields)
+        return cls(float(seconds), float(processor_seconds))
+
+    def since(self, began: Self) -> Self:
+        """Return how much more this is."""
+        return type(self)(*(round(now - then, 3) for now, then in zip(self, began, strict=True)))
+
+
 class Recording:
     """Writes what happens in a run to its folder, and the run itself in checkpoints."""
 
@@ -46,6 +69,7 @@ class Recording:
         self._settings = settings
         self._background = Background()
         self._saved_at = -1
+        self._began = Cost.clock()
         record = folder.record()
         self._run: str = record["id"]
         self._decided_by = _what_decides(record["settings"])
@@ -84,25 +108,25 @@ class Recording:
                 self._save_at_last()
             except GeneratorExit:
                 self._save_at_last()
-                self._folder.end("interrupted", "stopped by its caller")
+                self._end("interrupted", "stopped by its caller")
                 raise
             except KeyboardInterrupt:
                 with suppress(MemecError):
-                    self._folder.end("interrupted", "told twice to stop")
+                    self._end("interrupted", "told twice to stop")
                 raise
             except EnvironmentFailedError as error:
                 self._agent.give_up_episode()
                 self._save_at_last()
-                self._folder.end("failed", str(error))
+                self._end("failed", str(error))
                 raise
             except Exception as error:
                 with suppress(MemecError):  # where even this cannot be written, what came first matters more
-                    self._folder.end("failed", str(error) or type(error).__name__)
+                    self._end("failed", str(error) or type(error).__name__)
                 raise
         if stop.signal is None:
-            self._folder.end("finished")
+            self._end("finished")
         else:
-            self._folder.end("interrupted", f"signal {stop.signal}")
+            self._end("interrupted", f"signal {stop.signal}")
 
     def save(self) -> None:
         """Take down a checkpoint and write it beside the training."""
@@ -114,7 +138,12 @@ class Recording:
         if experience is not None:
             arrays |= {f"experience.{name}": array for name, array in experience.position().items()}
             new_rows = self._folder.checkpoints.new_rows(experience.journals())
-        about |= {"run": self._run, "decided_by": self._decided_by, "files": self._folder.positions()}
+        about |= {
+            "run": self._run,
+            "decided_by": self._decided_by,
+            "files": self._folder.positions(),
+            "cost": self._cost()._asdict(),
+        }
 
         def write() -> None:
             with saying_where(self._folder.path):
@@ -128,6 +157,12 @@ class Recording:
         """Return once the last checkpoint is safely on the disk."""
         self._background.finish()
 
+    def _cost(self) -> Cost:
+        return Cost.clock().since(self._began)
+
+    def _end(self, status: Status, reason: str | None = None) -> None:
+        self._folder.end(status, reason, **self._cost()._asdict())
+
     def _save_at_last(self) -> None:
         self.save()
         self.wait()
@@ -139,6 +174,7 @@ class Recording:
             raise MemecError(f"{self._folder.path / 'run.json'} has other settings than {file} was written with.")
         self._restore(checkpoint)
         try:
+            self._began = Cost.clock().since(Cost.read(about.get("cost")))
             self._folder.rewind(about["files"])
         except (KeyError, ValueError, TypeError) as error:
             raise MemecError(f"{file} cannot be read: {type(error).__name__} {error}.") from None

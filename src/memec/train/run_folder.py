@@ -82,9 +82,9 @@ class RunFolder:
             record = self.record() | changes
             write_json(self.path / "run.json", record | {"digest": _digest_of(record)})
 
-    def end(self, status: Status, reason: str | None = None) -> None:
-        """Write down how the run ended."""
-        self.update(status=status, reason=reason, ended=_now())
+    def end(self, status: Status, reason: str | None = None, **cost: float) -> None:
+        """Write down how the run ended, and what it took."""
+        self.update(status=status, reason=reason, ended=_now(), **cost)
 
     def add(self, event: Event) -> None:
         """Append an episode or an evaluation to its file."""
