@@ -107,6 +107,35 @@ def test_in_training_a_lost_life_ends_the_episode_while_the_game_goes_on(id: str
     assert continued["lives"] == begun["lives"] and continued["frame"] <= 30
 
 
+@pytest.mark.parametrize("no_op", [True, False])
+@pytest.mark.parametrize("empty_stack", [True, False])
+def test_after_a_lost_life_the_game_goes_on_as_told(no_op: bool, empty_stack: bool) -> None:
+    game = Atari(
+        "ALE/Qbert-v5",
+        life_loss_ends_episode=True,
+        no_op_after_life_loss=no_op,
+        empty_stack_after_life_loss=empty_stack,
+    )
+    whole_games = Atari("ALE/Qbert-v5")
+    seen, _ = game.reset(seed=1)
+    whole_games.reset(seed=1)
+    terminated = False
+    actions = np.random.default_rng(0)
+    while not terminated:
+        action = int(actions.integers(6))
+        seen, _, terminated, _, lost = game.step(action)
+        same, *_ = whole_games.step(action)
+    assert not lost["game_over"] and np.array_equal(seen, same)
+    stack, info = game.reset()
+    assert info["frame"] == lost["frame"] + no_op
+    before = seen[1:] if no_op else seen[:3]  # a no-op shows one frame more
+    assert np.array_equal(stack[:3], np.zeros_like(before) if empty_stack else before)
+    assert no_op or np.array_equal(stack[3], seen[3])
+    if not no_op and not empty_stack:  # then training sees what evaluation does, on and on
+        for action in [1, 2, 3, 4, 5] * 3:
+            assert np.array_equal(game.step(action)[0], whole_games.step(action)[0])
+
+
 @pytest.mark.parametrize("id", ["ALE/SpaceInvaders-v5", "ALE/Qbert-v5", "ALE/MsPacman-v5"])
 def test_evaluation_plays_whole_games(id: str) -> None:
     game = Atari(id)

@@ -56,6 +56,15 @@ def test_d3qn_has_the_papers_settings_everywhere(environment: str) -> None:
     assert preset(environment, "d3qn", "mellowmax").agent.explore == Mellowmax(omega=PAPER[environment].omega)
 
 
+@pytest.mark.parametrize(
+    ("agent", "preset_name"), [("mfec", "paper"), ("nec", "paper"), ("d3qn", "paper"), ("mfec", "tuned")]
+)
+def test_the_stack_goes_on_after_a_lost_life_as_in_the_authors_code(agent: str, preset_name: str) -> None:
+    environment = preset("ALE/Qbert-v5", agent, preset=preset_name).environment
+    assert environment.no_op_after_life_loss
+    assert environment.empty_stack_after_life_loss == (agent == "d3qn" or preset_name == "tuned")
+
+
 def test_a_strategy_of_ones_own_keeps_the_rest_of_the_tuned_preset() -> None:
     own, tuned = (preset("CartPole-v1", "d3qn", explore, "tuned").agent for explore in ("boltzmann", None))
     assert own.explore == Boltzmann() and own.changed({"explore": tuned.explore}) == tuned

@@ -34,8 +34,10 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
     with 1 to 30 frames of doing nothing. There is no automatic FIRE: games that wait for it list it as an action.
 
     With `life_loss_ends_episode` a lost life terminates the episode with `info["game_over"]` False, and the next
-    `reset` continues the game with one frame of no-op. A `reset` with a seed, with `options={"new_game": True}`, or at
-    any other moment begins a new game; the same seed and actions give the same game, whatever was played before.
+    `reset` continues the game: with one frame of no-op unless `no_op_after_life_loss` is False, and with a stack of
+    zeros before the newest frame unless `empty_stack_after_life_loss` is False. A `reset` with a seed, with
+    `options={"new_game": True}`, or at any other moment begins a new game; the same seed and actions give the same
+    game, whatever was played before.
     `sticky_actions` is the probability, at each frame, that the emulator sees the previous action once more
     (Machado et al., 2018). Rewards are the game's own, unclipped.
     """
@@ -47,6 +49,8 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
         id: str,
         *,
         life_loss_ends_episode: bool = False,
+        no_op_after_life_loss: bool = True,
+        empty_stack_after_life_loss: bool = True,
         sticky_actions: float = 0.0,
         most_no_ops: int = MOST_NO_OPS,
         frame_limit: int = FRAME_LIMIT,
@@ -60,6 +64,8 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
             raise MemecError(f"A game begins with at least one frame of no-op, not with {most_no_ops}.")
         self.id = id
         self.life_loss_ends_episode = life_loss_ends_episode
+        self.no_op_after_life_loss = no_op_after_life_loss
+        self.empty_stack_after_life_loss = empty_stack_after_life_loss
         self.sticky_actions = sticky_actions
         self.most_no_ops = most_no_ops
         self.frame_limit = frame_limit
@@ -92,10 +98,8 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
         """Begin a new game, or after a lost life continue the one being played."""
         super().reset(seed=seed)
         new_game = seed is not None or bool(options and options.get("new_game")) or not self._life_lost
-        self._stack[:] = 0
         if not new_game:
-            self._act(NO_OP)
-            self._show_one_screen()
+            self._go_on_after_life_loss()
         if new_game or self._emulator.game_over():
             self._begin_game()
         self._life_lost = False
@@ -165,9 +169,18 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self.np_random = _generator_from_words(arrays["generator"])
         return self._stack.copy()
 
+    def _go_on_after_life_loss(self) -> None:
+        if self.no_op_after_life_loss:
+            self._act(NO_OP)
+            self._stack[:-1] = self._stack[1:]
+            self._show_one_screen()
+        if self.empty_stack_after_life_loss:
+            self._stack[:-1] = 0
+
     def _begin_game(self) -> None:
         # Not the emulator's own reset: in some games (Assault, Beam Rider, Berzerk) the last game shines through it.
         self._set_back(self._first_state)
+        self._stack[:-1] = 0
         self._stack[-1] = self._first_frame
         self._previous_action = NO_OP
         # The first state already has one no-op behind it.

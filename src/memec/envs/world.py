@@ -21,6 +21,7 @@ from memec.envs.state_id import state_id, state_ids, vector_id
 from memec.errors import MemecError, NotFiniteError
 
 ATARI_PREFIX = "ALE/"
+ATARI_SETTINGS = {"sticky_actions", "no_op_after_life_loss", "empty_stack_after_life_loss"}
 
 
 class World:
@@ -113,17 +114,17 @@ def make(
     env: str | EnvSpec | gymnasium.Env[Any, Any],
     *,
     training: bool = True,
-    sticky_actions: float = 0.0,
     render_mode: str | None = None,
     **env_options: Any,
 ) -> World:
     """Make the world of an environment or its Gymnasium id (also `module:Id`).
 
-    `ALE/...` ids give the Atari game by the protocol of DQN, in which a lost life ends an episode while `training`.
-    An environment object is used as it is. Other options go to the environment's constructor.
+    `ALE/...` ids give the Atari game by the protocol of DQN, in which a lost life ends an episode while `training`;
+    what else can be set there is said by `memec.envs.atari.Atari`. An environment object is used as it is. Other
+    options go to the environment's constructor.
     """
     if isinstance(env, gymnasium.Env):
-        if sticky_actions or render_mode is not None or env_options:
+        if render_mode is not None or env_options:
             raise MemecError("An environment object is used as it is: give options with an environment's id instead.")
         return World(env, env.spec.id if env.spec is not None else type(env.unwrapped).__name__)
     if isinstance(env, EnvSpec):
@@ -133,9 +134,10 @@ def make(
     options = env_options if render_mode is None else {"render_mode": render_mode, **env_options}
     name = _import_module_of(env)
     if name.startswith(ATARI_PREFIX):
-        environment = _make_atari(name, training, sticky_actions, options)
-    elif sticky_actions:
-        raise MemecError(f"Sticky actions are a setting of Atari games ({ATARI_PREFIX}...), and {env} is none.")
+        environment = _make_atari(name, training, options)
+    elif foreign := ATARI_SETTINGS.intersection(options):
+        settings = " and ".join(sorted(foreign))
+        raise MemecError(f"Only Atari games ({ATARI_PREFIX}...) have the setting {settings}, and {env} is none.")
     else:
         environment = _make_registered(name, options)
     try:
@@ -145,13 +147,13 @@ def make(
         raise
 
 
-def _make_atari(id: str, training: bool, sticky_actions: float, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+def _make_atari(id: str, training: bool, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     # The emulator takes time to import, which the other worlds need not wait for.
     from memec.envs.atari import Atari
 
     if id not in gymnasium.registry:
         raise _unknown_environment(id)
-    settings = {"life_loss_ends_episode": training, "sticky_actions": sticky_actions, **options}
+    settings = {"life_loss_ends_episode": training, **options}
     try:
         return Atari(id, **settings)
     except TypeError as error:

@@ -101,6 +101,9 @@ def settings_for(
         raise MemecError(f"The paper has no {agent}: use --preset tuned.")
     domain = PAPER.get(environment)
     content: dict[str, Any] = {"environment": {"id": environment}}
+    if preset == "paper" and kind == "frames" and agent in ("mfec", "nec"):
+        # as in the authors' code, which lets the stack go on after a lost life; D3QN keeps the way of DQN
+        content["environment"]["empty_stack_after_life_loss"] = False
     for_all = preset == "tuned" and kind in TUNED_FOR_ALL.get(agent, ())
     if domain is None or agent in BEYOND_THE_PAPER or for_all:
         general = AGENTS[agent].general_settings(kind).model_dump(mode="json")

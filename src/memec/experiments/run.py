@@ -48,7 +48,7 @@ def new_folder(settings: RunSettings, parent: Path = Path("runs")) -> Path:
 def world_for(settings: RunSettings, *, training: bool, **options: Any) -> World:
     """Make the world of a run."""
     environment = settings.environment
-    return make(environment.id, training=training, sticky_actions=environment.sticky_actions, **options)
+    return make(environment.id, training=training, **environment.options(), **options)
 
 
 def run(

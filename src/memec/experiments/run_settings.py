@@ -18,6 +18,14 @@ class EnvironmentSettings(Settings):
     id: str
     sticky_actions: float = Field(0.0, ge=0.0, lt=1.0)
     """Atari only: the probability that the emulator repeats the previous action instead."""
+    no_op_after_life_loss: bool = True
+    """Atari only: whether a game goes on after a lost life with one frame of doing nothing."""
+    empty_stack_after_life_loss: bool = True
+    """Atari only: whether the stack of frames holds zeros again after a lost life."""
+
+    def options(self) -> dict[str, Any]:
+        """Return what the environment is made with, where that is not how any is made."""
+        return self.model_dump(exclude={"id"}, exclude_defaults=True)
 
 
 class RunSettings(Settings):
