@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test lint browser torture bench setup clean
+.PHONY: help demo test lint browser torture bench atari-study setup clean
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,6 +50,23 @@ torture: setup ## Kill runs of every agent again and again, and check that they 
 
 bench: setup ## Measure speed, as ratios within one run; writes benchmarks/latest.json
 	$(BIN)/python -m benchmarks
+
+# The paper's Atari table takes days. It is made by the code of one commit, in a clone of its own, whatever this checkout
+# has become meanwhile. Ctrl-C stops it; called again it goes on. Finished runs are exported to results/atari here.
+ATARI_COMMIT := 77b77b182773601a79790a66d08fae0c06cd1e0f
+ATARI_STUDY ?= $(HOME)/.local/share/memec/atari-study
+ATARI_WORKERS ?= 1
+ATARI_RUNS = nice -n 19 $(BIN)/memec reproduce atari --agents mfec --seeds 3 --workers $(ATARI_WORKERS) \
+  --no-keep-checkpoints --out runs --results $(CURDIR)/results
+
+$(ATARI_STUDY)/.venv/installed:
+	@test -d $(ATARI_STUDY)/.git || git clone --quiet . $(ATARI_STUDY)
+	@git -C $(ATARI_STUDY) checkout --quiet --detach $(ATARI_COMMIT)
+	@$(MAKE) -C $(ATARI_STUDY) setup
+
+atari-study: $(ATARI_STUDY)/.venv/installed ## Do the paper's Atari table, or go on with it (days; ATARI_WORKERS=2)
+	cd $(ATARI_STUDY) && $(ATARI_RUNS) --envs qbert,mspacman,spaceinvaders
+	cd $(ATARI_STUDY) && $(ATARI_RUNS) --envs pong,bowling
 
 clean: ## Remove the set-up and all caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
