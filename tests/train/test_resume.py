@@ -278,7 +278,7 @@ def test_what_a_run_took_adds_up_over_its_parts(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     MFEC("memec/OpenRoom-v0", seed=0).learn(200, run=folder)
     first = RunFolder.open(folder).record()
-    assert 0 < first["processor_seconds"] and 0 < first["seconds"]
+    assert first["processor_seconds"] > 0 and first["seconds"] > 0
     MFEC("memec/OpenRoom-v0", seed=0).learn(300, resume=folder)
     second = RunFolder.open(folder).record()
     assert all(second[name] > first[name] for name in ("seconds", "processor_seconds"))
