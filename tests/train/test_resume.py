@@ -19,6 +19,7 @@ from memec.agents import AGENTS, MFEC, NEC, Agent
 from memec.errors import MemecError
 from memec.train import Evaluation, RunFolder, Tick
 from memec.train.checkpoint import CheckpointSettings
+from memec.train.files import read_arrays, write_arrays
 from tests.command import Memec
 
 from .torture import compare, final_state
@@ -282,3 +283,17 @@ def test_what_a_run_took_adds_up_over_its_parts(tmp_path: Path) -> None:
     MFEC("memec/OpenRoom-v0", seed=0).learn(300, resume=folder)
     second = RunFolder.open(folder).record()
     assert all(second[name] > first[name] for name in ("seconds", "processor_seconds"))
+
+
+def test_a_run_from_before_a_setting_existed_goes_on_as_it_was(tmp_path: Path) -> None:
+    """Its checkpoints say nothing of the setting, and its run.json may not either."""
+    arguments = {"seed": 0, "explore": "epsilon-greedy"}
+    MFEC("memec/OpenRoom-v0", **arguments).learn(300, run=tmp_path / "whole")
+    MFEC("memec/OpenRoom-v0", **arguments).learn(200, run=tmp_path / "run")
+    folder = RunFolder.open(tmp_path / "run")
+    for file in folder.checkpoints.files():
+        content, about = read_arrays(file)
+        assert about["settings"]["explore"].pop("ties") == "random"
+        write_arrays(file, content, about)
+    MFEC("memec/OpenRoom-v0", **arguments).learn(300, resume=tmp_path / "run")
+    compare(tmp_path / "run", tmp_path / "whole")

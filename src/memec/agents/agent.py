@@ -275,8 +275,10 @@ class Agent(ABC):
         """Go on from a snapshot of an agent with the same settings and seed."""
         with _saying_what_is_wrong(source):
             _refuse_other_formats(about, source)
-            own = [self.name, self._plain_settings(), self.seed, self.world.id]
-            if [about["agent"], about["settings"], about["seed"], about["environment"]] != own:
+            own = [self.name, self.seed, self.world.id]
+            same = [about["agent"], about["seed"], about["environment"]] == own
+            # a setting that the file does not know yet is as it was then
+            if not same or self.settings_type.read(about["settings"]) != self.settings:
                 raise MemecError(f"{source} belongs to an agent with other settings, another seed or environment.")
             self._take_over(arrays, about, source)
             self._loop.restore(part_of(arrays, "loop."), about["loop"])
