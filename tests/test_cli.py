@@ -65,7 +65,7 @@ def test_set_reaches_any_setting(memec: Memec) -> None:
     assert result.status == 0, result.error
     settings = json.loads(Path("run/run.json").read_text())["settings"]
     assert settings["agent"]["memory"]["capacity"] == 77 and settings["agent"]["memory"]["kernel"] == "mean"
-    assert settings["agent"]["explore"] == {"name": "mellowmax", "omega": 3.0}
+    assert settings["agent"]["explore"] == {"name": "mellowmax", "omega": 3.0, "ties": "random"}
     assert settings["training"]["evaluation_episodes"] == 2
 
 

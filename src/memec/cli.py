@@ -54,7 +54,12 @@ def train(
     temperature: Annotated[float | None, typer.Option(help="boltzmann: small is greedy, large is uniform.")] = None,
     epsilon_final: Annotated[float | None, typer.Option(help="epsilon-greedy: where epsilon ends.")] = None,
     bonus: Annotated[float | None, typer.Option(help="ucb: how many standard deviations are added.")] = None,
-    preset: Annotated[str, typer.Option(help="tuned (the best we know) or paper (the paper's, faithfully).")] = "tuned",
+    preset: Annotated[
+        str,
+        typer.Option(
+            help="tuned (the best we know), paper (the paper's, faithfully) or released (as the authors' code)."
+        ),
+    ] = "tuned",
     steps: Annotated[int | None, typer.Option(help="Steps to train. Default: the preset's.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same run.")] = 0,
     device: Annotated[str | None, typer.Option(help="nec and d3qn: cpu (the default) or cuda.")] = None,
@@ -96,7 +101,7 @@ def train(
     if explore is None:
         explore = next((STRATEGY_OF[name] for name, value in options.items() if value is not None), None)
     if agent is None:
-        particular = preset == "paper" or explore is not None
+        particular = preset != "tuned" or explore is not None
         agent = "mfec" if particular else default_agent(world.observation.kind)
     base = settings_for(env, world.observation.kind, agent=agent, preset=preset, explore=explore)
     named: dict[str, Any] = {"training": {"steps": steps, "evaluate_every_steps": evaluate_every}, "seed": seed}
@@ -167,7 +172,7 @@ def reproduce(
     strategies: Annotated[str | None, typer.Option(metavar="A,B", help="Only these strategies.")] = None,
     envs: Annotated[str | None, typer.Option(metavar="A,B", help="Only these environments, by short name.")] = None,
     steps: Annotated[int | None, typer.Option(help="Steps per run. Default: the paper's.")] = None,
-    preset: Annotated[str, typer.Option(help="paper or tuned.")] = "paper",
+    preset: Annotated[str, typer.Option(help="paper, released or tuned.")] = "paper",
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting, in every run.")
     ] = None,

@@ -14,13 +14,19 @@ from memec import (
     UCBCalibrated,
 )
 from memec.agents import Agent
+from memec.explore import Exploration
 
 BY_VALUE = [EpsilonGreedy(anneal_start_steps=100, anneal_end_steps=500), Boltzmann(), Mellowmax()]
-BY_MEMORY = [*BY_VALUE, UCB(), Thompson(), MellowmaxAuto(), UCBCalibrated(), ThompsonCalibrated()]
+AS_RELEASED = [kind(gaussian_process="released", ties="first") for kind in (UCB, Thompson)]
+BY_MEMORY = [*BY_VALUE, UCB(), Thompson(), *AS_RELEASED, MellowmaxAuto(), UCBCalibrated(), ThompsonCalibrated()]
 
 
 def each_strategy(strategies: list) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("explore", strategies, ids=lambda strategy: strategy.name)
+    return pytest.mark.parametrize("explore", strategies, ids=_named)
+
+
+def _named(explore: Exploration) -> str:
+    return f"{explore.name}-released" if explore.judges_as_released else explore.name
 
 
 def contents(agent: Agent) -> dict[str, np.ndarray]:

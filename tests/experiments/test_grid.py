@@ -17,6 +17,17 @@ def test_small_is_five_strategies_with_two_agents_and_the_baseline_in_four_envir
     assert {run.variant for run in runs if run.agent == "d3qn"} == {"epsilon-greedy"}
 
 
+def test_the_released_reading_is_five_strategies_with_the_two_agents_that_were_released() -> None:
+    runs = plan("small", seeds=1, preset="released")
+    assert {run.agent for run in runs} == {"mfec", "nec"} and len(runs) == 2 * 5 * 4
+    for run in runs:
+        explore = run.settings.agent.explore
+        assert explore.ties == "first"
+        assert explore.judges_as_released == (explore.name in ("ucb", "thompson"))
+    with pytest.raises(MemecError, match="released"):
+        plan("atari", preset="released")
+
+
 def test_atari_has_the_two_strategies_and_the_budgets_of_the_paper() -> None:
     runs = plan("atari", seeds=1)
     assert len(runs) == 5 * (2 + 2 + 1)

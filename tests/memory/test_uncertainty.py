@@ -57,3 +57,28 @@ def test_std_grows_with_the_distance() -> None:
     memory = filled(random.normal(size=(20, 2)).astype(np.float32), delta=1.0)
     stds = [memory.std(q, memory.peek(q))[0] for q in np.array([[0, 0], [4, 0], [16, 0]], np.float32)]
     assert stds == sorted(stds) and stds[0] < 0.5 * stds[2]
+
+
+@pytest.mark.parametrize("count", [1, 3, 11])
+def test_the_released_posterior_has_unsquared_distances_noise_and_a_mean(count: int) -> None:
+    random = np.random.default_rng(count)
+    keys, query = random.normal(size=(count, 3)).astype(np.float32), random.normal(size=3).astype(np.float32)
+    keys[0] = query  # known states are judged like any others
+    memory = Memory(MemorySettings(capacity=100, delta=1e-3), 1, 3)
+    returns = random.normal(size=count)
+    memory.write(0, keys, returns, state_ids(count))
+
+    def kernel(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+        return 1.0 / (np.sqrt(((a[:, None] - b[None]) ** 2).sum(-1)) + 1e-3)
+
+    there, here = keys.astype(float), query.astype(float)
+    cross, noisy = kernel(here[None], there)[0], kernel(there, there) + np.eye(count)
+    mean, std = memory.released_posterior(memory.peek(query))
+    assert mean[0] == pytest.approx(cross @ np.linalg.solve(noisy, returns), rel=1e-4)
+    assert std[0] == pytest.approx(np.sqrt(1e3 - cross @ np.linalg.solve(noisy, cross)), rel=1e-3)
+
+
+def test_the_released_posterior_of_nothing_is_the_prior() -> None:
+    memory = Memory(MemorySettings(capacity=11), 2, 2)
+    mean, std = memory.released_posterior(memory.peek(np.zeros(2, np.float32)))
+    assert mean.tolist() == [0.0, 0.0] and std.tolist() == pytest.approx([np.sqrt(1000)] * 2)

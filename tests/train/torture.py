@@ -112,7 +112,9 @@ def final_state(run: Path) -> dict[str, Any]:
     folder = RunFolder.open(run)
     checkpoint = folder.checkpoints.newest(folder.record()["id"])
     state: dict[str, Any] = dict(checkpoint.arrays)
-    state |= {name: value for name, value in checkpoint.about.items() if name not in ("run", "files", "segments", "cost")}
+    state |= {
+        name: value for name, value in checkpoint.about.items() if name not in ("run", "files", "segments", "cost")
+    }
     first = int(checkpoint.arrays["experience.range"][0]) if "experience.range" in checkpoint.arrays else 0
     for segment, rows in folder.checkpoints.rows_of(checkpoint):
         for column, values in rows.items():

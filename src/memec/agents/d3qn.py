@@ -15,7 +15,7 @@ from memec.agents.optimiser import OptimiserSettings, parameter_optimiser
 from memec.agents.replay import TransitionReplay
 from memec.envs.world import World, make
 from memec.errors import NotFiniteError
-from memec.explore import AnyStrategy, Belief, EpsilonGreedy, Greedy, Strategy, insight_of
+from memec.explore import AnyStrategy, Belief, EpsilonGreedy, Greedy, Strategy, evaluated, insight_of
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience
@@ -142,11 +142,12 @@ class D3QN(NeuralAgent):
 
     def greedy_policy(self) -> GreedyPolicy:
         """Return the policy that takes the action of the largest value."""
+        greedy = Greedy(ties=self.explore.ties)
 
         def policy(
             observations: Sequence[Observation], state_ids: NDArray[np.uint64], luck: Sequence[float]
         ) -> list[int]:
-            return Greedy.choose_each(self.network(np.stack(observations)).astype(np.float64), luck)
+            return greedy.choose_each(self.network(np.stack(observations)).astype(np.float64), luck)
 
         return policy
 
@@ -168,7 +169,7 @@ class D3QN(NeuralAgent):
         generator: np.random.Generator,
     ) -> NDArray[np.int64]:
         """Choose for a batch of observations, without learning from it."""
-        strategy: AnyStrategy = Greedy() if deterministic else self.explore
+        strategy = evaluated(self.explore) if deterministic else self.explore
         beliefs = map(Belief, self.network(observations).astype(np.float64))
         return np.array([strategy.choose(belief, self._decisions, generator) for belief in beliefs], np.int64)
 

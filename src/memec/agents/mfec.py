@@ -24,6 +24,7 @@ from memec.explore import (
     MellowmaxAuto,
     Policy,
     Strategy,
+    evaluated,
     insight_of,
     lasting_policy,
 )
@@ -152,12 +153,19 @@ class MFEC(Agent):
     def greedy_policy(self) -> GreedyPolicy:
         """Return the policy that takes the action of the largest value; looking up leaves no trace in the memory."""
         embed = self.embed.fork()
+        greedy = Greedy(ties=self.explore.ties)
 
         def policy(
             observations: Sequence[Observation], state_ids: NDArray[np.uint64], luck: Sequence[float]
         ) -> list[int]:
             keys = _rows([embed(observation) for observation in observations])
-            return Greedy.choose_each(self.memory.peek(keys, state_ids, fleeting=True).values, luck)
+            recalls = self.memory.peek(keys, self._known_by(state_ids), fleeting=True)
+            if not self.explore.judges_as_released:
+                return greedy.choose_each(recalls.values, luck)
+            return [
+                self.explore.choose(self._belief(key, Recall(*each)), self._decisions, _generator_of(u))
+                for key, u, *each in zip(keys, luck, *recalls, strict=True)
+            ]
 
         return policy
 
@@ -166,12 +174,12 @@ class MFEC(Agent):
         fitted = self.world.observation(observation)
         if state_id is None and (ids := self.world.state_ids(fitted[None])) is not None:
             state_id = ids[0]
-        return memories_behind(self.memory, self.memory.peek(self.embed.fork()(fitted), state_id))
+        return memories_behind(self.memory, self.memory.peek(self.embed.fork()(fitted), self._known_by(state_id)))
 
     def think(self, observation: Observation, state_id: StateId) -> Thought:
         """Return what stands behind a choice here, without a trace in the agent."""
         key = self.embed.fork()(observation)
-        recall = self.memory.peek(key, state_id)
+        recall = self.memory.peek(key, self._known_by(state_id))
         return Thought(self._belief(key, recall), memories_behind(self.memory, recall), key)
 
     def experience(self) -> Experience | None:
@@ -181,7 +189,8 @@ class MFEC(Agent):
     def diagnostics(self) -> dict[str, float]:
         """Return how full the memory is, and how the newest decisions were made."""
         keys, state_ids = self._keys[-MOMENTS:], self._state_ids[-MOMENTS:]
-        found = memory_diagnostics(self.memory, self.explore, self._belief, keys, state_ids, self._decisions)
+        known_by = None if self.explore.judges_as_released else state_ids
+        found = memory_diagnostics(self.memory, self.explore, self._belief, keys, known_by, self._decisions)
         return found if self._insight is None else found | self._insight.diagnostics()
 
     def choose_actions(
@@ -193,8 +202,8 @@ class MFEC(Agent):
     ) -> NDArray[np.int64]:
         """Choose for a batch of observations, without learning from it."""
         keys = self.embed.batch(observations)
-        recalls = self.memory.peek(keys, state_ids)
-        strategy: AnyStrategy = Greedy() if deterministic else self.explore
+        recalls = self.memory.peek(keys, self._known_by(state_ids))
+        strategy = evaluated(self.explore) if deterministic else self.explore
         beliefs = (self._belief(key, Recall(*each)) for key, *each in zip(keys, *recalls, strict=True))
         return np.array([strategy.choose(belief, self._decisions, generator) for belief in beliefs], np.int64)
 
@@ -276,18 +285,29 @@ class MFEC(Agent):
     ) -> tuple[NDArray[np.float32], StateId, Recall, Policy | None]:
         """Recall a state that is not familiar; it becomes so where each action is known, and may keep its policy."""
         key, this_state = self.embed(observation), state_id()
-        recall = self.memory.recall(key, this_state, fleeting=True)
+        recall = self.memory.recall(key, self._known_by(this_state), fleeting=True)
         if not (self.world.is_vector and recall.all_exact):
             return key, this_state, recall, None
         policy = lasting_policy(self.explore, Belief(recall.values))
         return self.memory.make_familiar(observation.tobytes(), Known(key, this_state, recall, policy))
 
+    def _known_by(self, state_ids: StateId | None) -> StateId | None:
+        """Return what a state is known by; the released Gaussian process judges all by their neighbours."""
+        return None if self.explore.judges_as_released else state_ids
+
     def _belief(self, key: NDArray[np.float32], recall: Recall) -> Belief:
         if self._insight is not None:
             return self._insight.believe(recall.values, recall.squared_distances, recall.exact)
+        if self.explore.judges_as_released:
+            return Belief(*self.memory.released_posterior(recall))
         if self.explore.needs_std:
             return Belief(recall.values, self.memory.std(key, recall))
         return Belief(recall.values)
+
+
+def _generator_of(u: float) -> np.random.Generator:
+    """Return a generator for one decision, given a number in [0, 1)."""
+    return np.random.default_rng(int(u * 2**53))
 
 
 def _rows(vectors: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from memec.agents.replay import ReturnReplay
 from memec.agents.returns import Truncation, after_a_cut, n_step_returns
 from memec.envs.world import World, make
 from memec.errors import NotFiniteError
-from memec.explore import AnyStrategy, Belief, Greedy, Mellowmax, Strategy, insight_of
+from memec.explore import AnyStrategy, Belief, Greedy, Mellowmax, Strategy, evaluated, insight_of
 from memec.memory import Memory, MemorySettings, Recall
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
@@ -154,11 +154,12 @@ class NEC(NeuralAgent):
 
     def greedy_policy(self) -> GreedyPolicy:
         """Return the policy that takes the action of the largest value; looking up leaves no trace in the memory."""
+        greedy = Greedy(ties=self.explore.ties)
 
         def policy(
             observations: Sequence[Observation], state_ids: NDArray[np.uint64], luck: Sequence[float]
         ) -> list[int]:
-            return Greedy.choose_each(self.memory.peek(self.embed(np.stack(observations))).values, luck)
+            return greedy.choose_each(self.memory.peek(self.embed(np.stack(observations))).values, luck)
 
         return policy
 
@@ -190,7 +191,7 @@ class NEC(NeuralAgent):
         """Choose for a batch of observations, without learning from it."""
         keys = self.embed(observations)
         recalls = self.memory.peek(keys)
-        strategy: AnyStrategy = Greedy() if deterministic else self.explore
+        strategy = evaluated(self.explore) if deterministic else self.explore
         beliefs = (self._belief(key, Recall(*each)) for key, *each in zip(keys, *recalls, strict=True))
         return np.array([strategy.choose(belief, self._decisions, generator) for belief in beliefs], np.int64)
 
@@ -301,4 +302,6 @@ class NEC(NeuralAgent):
     def _belief(self, key: NDArray[np.float32], recall: Recall) -> Belief:
         if self._insight is not None:
             return self._insight.believe(recall.values, recall.squared_distances, recall.exact)
+        if self.explore.judges_as_released:
+            return Belief(recall.values, np.zeros(len(recall.values)))  # the released NEC has no uncertainty
         return Belief(recall.values, self.memory.std(key, recall) if self.explore.needs_std else None)

@@ -14,7 +14,7 @@ from memec.agents.returns import discounted_returns
 from memec.embed.scale import RunningScale
 from memec.envs.world import World, make
 from memec.errors import MemecError
-from memec.explore import AnyStrategy, Belief, Boltzmann, EpsilonGreedy, Greedy, Mellowmax
+from memec.explore import AnyStrategy, Belief, Boltzmann, EpsilonGreedy, Greedy, Mellowmax, evaluated
 from memec.explore.optimism import Bet, Optimism
 from memec.memory.graph import Graph, GraphSettings, Opinion, View
 from memec.memory.saved import check_arrays
@@ -130,12 +130,13 @@ class VPEC(Agent):
 
     def greedy_policy(self) -> GreedyPolicy:
         """Return the policy that takes the action of the largest value."""
+        greedy = Greedy(ties=self.explore.ties)
 
         def policy(
             observations: Sequence[Observation], state_ids: NDArray[np.uint64], luck: Sequence[float]
         ) -> list[int]:
             seen = self.graph.look(self.scale(np.stack(observations)))
-            return Greedy.choose_each(self.graph.judge(seen).values, luck)
+            return greedy.choose_each(self.graph.judge(seen).values, luck)
 
         return policy
 
@@ -168,7 +169,7 @@ class VPEC(Agent):
     ) -> NDArray[np.int64]:
         """Choose for a batch of observations, without learning from it."""
         opinion = self.graph.judge(self.graph.look(self.scale(observations)))
-        strategy: AnyStrategy | Optimism = Greedy() if deterministic else self.explore
+        strategy = evaluated(self.explore) if deterministic else self.explore
         chosen = opinion.values if deterministic or not self._hoping else opinion.hopes
         return np.array([strategy.choose(Belief(row), self._decisions, generator) for row in chosen], np.int64)
 

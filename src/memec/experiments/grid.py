@@ -35,6 +35,8 @@ WHATS = (*STUDIES, "omega", "all", *BEYOND)
 """What can be asked for."""
 
 AGENTS_OF_THE_PAPER = ("mfec", "nec", "d3qn")
+AGENTS_RELEASED = ("mfec", "nec")
+"""Those of which the authors' code is to be had."""
 STRATEGIES_OF_THE_PAPER = ("epsilon-greedy", "boltzmann", "mellowmax", "ucb", "thompson")
 STRATEGIES_ON_ATARI = ("epsilon-greedy", "mellowmax")
 ONLY_EPSILON_GREEDY = ("d3qn",)
@@ -118,7 +120,7 @@ def plan(
     """
     if what not in WHATS:
         raise unknown_name("part of the study", what, WHATS)
-    agents = _known("agent", agents, AGENTS_OF_THE_PAPER, AGENTS)
+    agents = _known("agent", agents, AGENTS_RELEASED if preset == "released" else AGENTS_OF_THE_PAPER, AGENTS)
     strategies = _known("strategy", strategies, STRATEGIES_OF_THE_PAPER, STRATEGIES)
     environments = _known("environment", environments, ENVIRONMENTS)
     if seeds < 1:

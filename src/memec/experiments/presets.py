@@ -7,8 +7,8 @@ from memec.errors import MemecError, unknown_name
 from memec.experiments.run_settings import RunSettings
 from memec.explore import STRATEGIES
 
-Preset = Literal["paper", "tuned"]
-PRESETS: tuple[Preset, ...] = ("tuned", "paper")
+Preset = Literal["paper", "released", "tuned"]
+PRESETS: tuple[Preset, ...] = ("tuned", "paper", "released")
 
 
 class Domain(NamedTuple):
@@ -97,7 +97,7 @@ def settings_for(
     known = [*STRATEGIES, "optimism"]
     if explore is not None and explore not in known:
         raise unknown_name("agent.explore", explore, known)
-    if agent in BEYOND_THE_PAPER and preset == "paper":
+    if agent in BEYOND_THE_PAPER and preset != "tuned":
         raise MemecError(f"The paper has no {agent}: use --preset tuned.")
     domain = PAPER.get(environment)
     content: dict[str, Any] = {"environment": {"id": environment}}
@@ -110,6 +110,10 @@ def settings_for(
         if explore not in (None, general["explore"]["name"]):
             general["explore"] = {"name": explore} | _paper_strategy(agent, domain, kind, explore)
         content["agent"] = general
+    elif preset == "released":
+        if agent == "d3qn" or kind == "frames":
+            raise MemecError("The preset released is for mfec and nec in the paper's small environments.")
+        content["agent"] = _released_agent(agent, domain, kind, explore)
     else:
         content["agent"] = _paper_agent(agent, domain, kind, explore)
         if preset == "tuned" and agent == "nec" and domain == CLASSIC_CONTROL:
@@ -135,6 +139,15 @@ def _paper_agent(agent: str, domain: Domain, kind: str, explore: str | None) -> 
         **own,
         "explore": {"name": explore, **_paper_strategy(agent, domain, kind, explore)},
     }
+
+
+def _released_agent(agent: str, domain: Domain, kind: str, explore: str | None) -> dict[str, Any]:
+    """Return the paper's agent with what the authors' released code does otherwise, where that changes a verdict."""
+    content = _paper_agent(agent, domain, kind, explore)
+    content["explore"]["ties"] = "first"
+    if content["explore"]["name"] in ("ucb", "thompson"):
+        content["explore"]["gaussian_process"] = "released"
+    return content
 
 
 def _paper_strategy(agent: str, domain: Domain | None, kind: str, explore: str | None) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from memec.explore.belief import Belief
 from memec.explore.boltzmann import Boltzmann
 from memec.explore.by_name import STRATEGIES, AnyStrategy, Strategy, insight_of, lasting_policy, strategy
 from memec.explore.epsilon_greedy import EpsilonGreedy
-from memec.explore.greedy import Greedy
+from memec.explore.exploration import Exploration
+from memec.explore.greedy import Greedy, evaluated
 from memec.explore.insight import Insight
 from memec.explore.mellowmax import Mellowmax, mellowmax_policy
 from memec.explore.mellowmax_auto import MellowmaxAuto
@@ -19,6 +20,7 @@ __all__ = [
     "Belief",
     "Boltzmann",
     "EpsilonGreedy",
+    "Exploration",
     "Greedy",
     "Insight",
     "Mellowmax",
@@ -28,6 +30,7 @@ __all__ = [
     "Thompson",
     "ThompsonCalibrated",
     "UCBCalibrated",
+    "evaluated",
     "insight_of",
     "lasting_policy",
     "mellowmax_policy",

@@ -1,6 +1,6 @@
 """Boltzmann exploration: the better an action, the likelier."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -9,16 +9,15 @@ from pydantic import PositiveFloat
 
 from memec.explore.belief import Belief, Floats, unusable
 from memec.explore.choice import REFUSED, empty_like, sample, softmax
-from memec.settings import Settings
+from memec.explore.exploration import Exploration
 
 
-class Boltzmann(Settings):
+class Boltzmann(Exploration):
     """Sample actions in proportion to exp(value / temperature)."""
 
     name: Literal["boltzmann"] = "boltzmann"
     temperature: PositiveFloat = 1.0
     """In units of the return: how much worse an action may be and still be taken often."""
-    needs_std: ClassVar[bool] = False
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action."""

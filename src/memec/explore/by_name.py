@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from memec.errors import MemecError, unknown_name
+from memec.errors import unknown_name
 from memec.explore.belief import Belief
 from memec.explore.boltzmann import Boltzmann
 from memec.explore.epsilon_greedy import EpsilonGreedy
@@ -42,10 +42,7 @@ def strategy(name: str, **options: Any) -> AnyStrategy:
     """Make the strategy of this name, such as `strategy("mellowmax", omega=25)`."""
     if name not in STRATEGIES:
         raise unknown_name("strategy", name, STRATEGIES)
-    kind = STRATEGIES[name]
-    if options and set(kind.model_fields) == {"name"}:
-        raise MemecError(f"The strategy {name!r} has nothing to set, so {next(iter(options))!r} does not belong to it.")
-    return kind.read(options)
+    return STRATEGIES[name].read(options)
 
 
 def insight_of(strategy: AnyStrategy) -> Insight | None:

@@ -132,8 +132,11 @@ def shifted_scores(mean: Floats, std: Floats, deviations: Floats, scores: Floats
 
 
 @njit(cache=True, nogil=True)
-def uniform_over_largest(values: Floats, probabilities: Floats) -> bool:
-    """Write the distribution that `argmax_random_tie` draws from; false if not all values are finite."""
+def uniform_over_largest(values: Floats, probabilities: Floats, first: bool) -> bool:
+    """Write the distribution that `argmax_random_tie` draws from, or where the `first` of equals is taken that one.
+
+    False if not all values are finite.
+    """
     if not all_finite(values):
         return False
     largest = values[0]
@@ -143,8 +146,11 @@ def uniform_over_largest(values: Floats, probabilities: Floats) -> bool:
     for value in values:
         if value == largest:
             ties += 1
+    share = 1.0 if first else 1.0 / ties
     for i in range(values.shape[0]):
-        probabilities[i] = 1.0 / ties if values[i] == largest else 0.0
+        probabilities[i] = share if values[i] == largest else 0.0
+        if first and probabilities[i] > 0.0:
+            largest = inf
     return True
 
 

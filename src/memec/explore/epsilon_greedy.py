@@ -1,6 +1,6 @@
 """Epsilon-greedy: mostly the best action, sometimes any."""
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from numba import njit
 from numpy.random import Generator
@@ -8,12 +8,12 @@ from pydantic import Field, NonNegativeInt, model_validator
 
 from memec.explore.belief import Belief, Floats, unusable
 from memec.explore.choice import REFUSED, all_finite, argmax_random_tie, empty_like, uniform_over_largest
-from memec.settings import Settings
+from memec.explore.exploration import Exploration
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class EpsilonGreedy(Settings):
+class EpsilonGreedy(Exploration):
     """Take a uniformly random action with probability epsilon, else the best one, equals at random."""
 
     name: Literal["epsilon-greedy"] = "epsilon-greedy"
@@ -23,7 +23,6 @@ class EpsilonGreedy(Settings):
     """The probability of a random action from `anneal_end_steps` on; it changes linearly in between."""
     anneal_start_steps: NonNegativeInt = 5_000
     anneal_end_steps: NonNegativeInt = 25_000
-    needs_std: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _anneals_forward(self) -> Self:
@@ -45,7 +44,7 @@ class EpsilonGreedy(Settings):
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action."""
-        action: int = _choose(belief.mean, self.epsilon(step), rng.random())
+        action: int = _choose(belief.mean, self.epsilon(step), rng.random(), self.ties == "first")
         if action < 0:
             raise unusable(belief)
         return action
@@ -53,17 +52,17 @@ class EpsilonGreedy(Settings):
     def probabilities(self, belief: Belief, step: int) -> Floats:
         """The distribution `choose` draws from."""
         probabilities = empty_like(belief.mean)
-        if not uniform_over_largest(belief.mean, probabilities):
+        if not uniform_over_largest(belief.mean, probabilities, self.ties == "first"):
             raise unusable(belief)
         epsilon = self.epsilon(step)
         return (1.0 - epsilon) * probabilities + epsilon / probabilities.size
 
 
 @njit(cache=True, nogil=True)
-def _choose(values: Floats, epsilon: float, u: float) -> int:
+def _choose(values: Floats, epsilon: float, u: float, first: bool) -> int:
     """Spend one uniform number on both questions: it lies below epsilon or not, and where within that part."""
     if u >= epsilon:
-        return argmax_random_tie(values, (u - epsilon) / (1.0 - epsilon))
+        return argmax_random_tie(values, 0.0 if first else (u - epsilon) / (1.0 - epsilon))
     if not all_finite(values):
         return REFUSED
     n = values.shape[0]

@@ -1,7 +1,7 @@
 """Maximum-entropy mellowmax: as random as it can be while worth as much as the mellowmax of the values."""
 
 from math import exp, expm1, inf, isnan, log, log1p, nan, sqrt
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -10,7 +10,7 @@ from pydantic import PositiveFloat
 
 from memec.explore.belief import Belief, Floats, unusable
 from memec.explore.choice import REFUSED, all_finite, empty_like, sample
-from memec.settings import Settings
+from memec.explore.exploration import Exploration
 
 SMALL_SHARPNESS = 1e-7
 # Close to the largest double. Cutting it here changes nothing but between values that differ by less than 1e-307 of the
@@ -20,7 +20,7 @@ LARGEST_SHARPNESS = 1e308
 MOST_ITERATIONS = 300
 
 
-class Mellowmax(Settings):
+class Mellowmax(Exploration):
     """Sample from the policy of largest entropy whose expected value is the mellowmax of the values.
 
     That policy is a softmax whose inverse temperature beta follows from the values, so that it is the more random
@@ -30,7 +30,6 @@ class Mellowmax(Settings):
     name: Literal["mellowmax"] = "mellowmax"
     omega: PositiveFloat = 7.5
     """In units of 1 / return: large is greedy, small is uniform."""
-    needs_std: ClassVar[bool] = False
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action."""

@@ -1,7 +1,7 @@
 """Mellowmax without an omega to tune: how much to give up is measured in the differences between actions."""
 
 from math import inf, isfinite, log
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -10,14 +10,14 @@ from pydantic import PositiveFloat, PositiveInt
 
 from memec.explore.belief import Belief, Floats
 from memec.explore.choice import span
+from memec.explore.exploration import Exploration
 from memec.explore.mellowmax import Mellowmax, choose_by_mellowmax, mellowmax_policy
-from memec.settings import Settings
 
 ANY_OMEGA = Mellowmax().omega
 """Where no action is better than another, all omegas choose alike."""
 
 
-class MellowmaxAuto(Settings):
+class MellowmaxAuto(Exploration):
     """Maximum-entropy mellowmax with omega = log(n) / (rho * spread of the values).
 
     Mellowmax gives up at most log(n) / omega return units per decision: with this omega, `rho` times the typical
@@ -29,7 +29,6 @@ class MellowmaxAuto(Settings):
     """How much of the typical difference between actions may be given up by exploring."""
     window: PositiveInt = 1_000
     """Over how many of the last decisions, about, that difference is averaged."""
-    needs_std: ClassVar[bool] = False
 
     def omega(self, belief: Belief) -> float:
         """Return the omega in use: infinite where the values do not differ, or there is one action only."""

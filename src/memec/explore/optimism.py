@@ -2,7 +2,7 @@
 
 from collections import deque
 from math import exp
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from memec.explore.belief import Belief, Floats
+from memec.explore.exploration import Exploration
 from memec.explore.greedy import Greedy
-from memec.settings import Settings
 
 
-class Optimism(Settings):
+class Optimism(Exploration):
     """Play each episode greedily, either by what is believed or by what may be hoped for.
 
     A two-armed bandit over the scores of the last episodes of either kind decides which: as often as one of them pays.
@@ -28,18 +28,17 @@ class Optimism(Settings):
     """How many of the last episodes of either kind count."""
     least: float = Field(0.05, ge=0.0, le=0.5)
     """How often either kind is played at least."""
-    needs_std: ClassVar[bool] = False
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action: the best, equals at random."""
-        return _GREEDY.choose(belief, step, rng)
+        return _GREEDY[self.ties].choose(belief, step, rng)
 
     def probabilities(self, belief: Belief, step: int) -> Floats:
         """The distribution `choose` draws from."""
-        return _GREEDY.probabilities(belief, step)
+        return _GREEDY[self.ties].probabilities(belief, step)
 
 
-_GREEDY = Greedy()
+_GREEDY = {greedy.ties: greedy for greedy in (Greedy(), Greedy(ties="first"))}
 
 
 class Bet:

@@ -1,7 +1,7 @@
 """Thompson sampling: an action is taken as often as it is believed to be the best."""
 
 from math import erfc, exp, pi, sqrt
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -10,10 +10,10 @@ from numpy.random import Generator
 from memec.explore.belief import Belief, Floats, required_std, unusable
 from memec.explore.calibration import Calibration
 from memec.explore.choice import REFUSED, all_finite, argmax_random_tie, empty_like, shifted_scores
-from memec.settings import Settings
+from memec.explore.exploration import Exploration, GaussianProcess
 
 
-class Sampling(Settings):
+class Sampling(Exploration):
     """Draw a value for every action from its normal belief and take the largest, equals at random."""
 
     name: str
@@ -21,7 +21,7 @@ class Sampling(Settings):
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action."""
         std = required_std(belief, self.name)
-        action: int = _choose(belief.mean, std, rng.standard_normal(belief.mean.shape), rng.random())
+        action: int = _choose(belief.mean, std, rng.standard_normal(belief.mean.shape), self.among_equals(rng.random()))
         if action < 0:
             raise unusable(belief)
         return action
@@ -34,18 +34,16 @@ class Sampling(Settings):
         return probabilities
 
 
-class Thompson(Sampling):
+class Thompson(Sampling, GaussianProcess):
     """Thompson sampling with the standard deviation of the paper's Gaussian process."""
 
     name: Literal["thompson"] = "thompson"
-    needs_std: ClassVar[bool] = True
 
 
 class ThompsonCalibrated(Sampling):
     """Thompson sampling with a standard deviation learned from how far values were off."""
 
     name: Literal["thompson-calibrated"] = "thompson-calibrated"
-    needs_std: ClassVar[bool] = False
 
     def insight(self) -> Calibration:
         """Return what learns the standard deviations."""

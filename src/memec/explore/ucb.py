@@ -1,6 +1,6 @@
 """Upper confidence bound: what might be best is tried."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -10,10 +10,10 @@ from pydantic import NonNegativeFloat
 from memec.explore.belief import Belief, Floats, required_std, unusable
 from memec.explore.calibration import Calibration
 from memec.explore.choice import REFUSED, argmax_random_tie, empty_like, shifted_scores, uniform_over_largest
-from memec.settings import Settings
+from memec.explore.exploration import Exploration, GaussianProcess
 
 
-class UpperBound(Settings):
+class UpperBound(Exploration):
     """Take the action of the largest mean + bonus * standard deviation, equals at random."""
 
     name: str
@@ -22,7 +22,7 @@ class UpperBound(Settings):
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action."""
-        action: int = _choose(belief.mean, required_std(belief, self.name), self.bonus, rng.random())
+        action: int = _choose(belief.mean, required_std(belief, self.name), self.bonus, self.among_equals(rng.random()))
         if action < 0:
             raise unusable(belief)
         return action
@@ -34,22 +34,20 @@ class UpperBound(Settings):
         deviations = np.full(belief.mean.shape, self.bonus)
         if not shifted_scores(belief.mean, required_std(belief, self.name), deviations, scores):
             raise unusable(belief)
-        uniform_over_largest(scores, probabilities)
+        uniform_over_largest(scores, probabilities, self.ties == "first")
         return probabilities
 
 
-class UCB(UpperBound):
+class UCB(UpperBound, GaussianProcess):
     """Upper confidence bound with the standard deviation of the paper's Gaussian process."""
 
     name: Literal["ucb"] = "ucb"
-    needs_std: ClassVar[bool] = True
 
 
 class UCBCalibrated(UpperBound):
     """Upper confidence bound with a standard deviation learned from how far values were off."""
 
     name: Literal["ucb-calibrated"] = "ucb-calibrated"
-    needs_std: ClassVar[bool] = False
 
     def insight(self) -> Calibration:
         """Return what learns the standard deviations."""

@@ -14,7 +14,7 @@ from memec.memory.limits import refuse_if_too_large
 from memec.memory.memory_settings import MemorySettings
 from memec.memory.recall import Recall, Room
 from memec.memory.saved import check_memory
-from memec.memory.uncertainty import gaussian_process_std
+from memec.memory.uncertainty import gaussian_process_std, released_posterior
 
 # Measured: shorter keys are pruned exactly in a few microseconds, and small tables are read whole as quickly.
 LONGEST_KEY_FOR_EXACT = 32
@@ -182,6 +182,17 @@ class Memory:
             key, recall.slots, recall.squared_distances, recall.exact, self.keys, self.settings.delta, std
         )
         return std
+
+    def released_posterior(self, recall: Recall) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of each action's value as the authors' released code has them.
+
+        The recall must be one of neighbours alone, made without a state id.
+        """
+        mean, std = np.empty((2, self.actions))
+        released_posterior(
+            recall.slots, recall.squared_distances, self.keys, self.returns, self.settings.delta, mean, std
+        )
+        return mean, std
 
     def weights(self, recall: Recall) -> NDArray[np.float64]:
         """Return each neighbour's weight in its action's value: rows sum to 1, or to 0 where there is none."""
