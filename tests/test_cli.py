@@ -89,6 +89,14 @@ MISTAKES = {
     "no run": (["evaluate", "nowhere"], "run folder"),
     "report of nothing": (["report", "nowhere"], "run folder"),
     "too large": (["train", "CartPole-v1", "--set", "memory.capacity=100000000000"], "GB"),
+    "the paper's preset elsewhere": (
+        ["train", "MountainCar-v0", "--preset", "paper", "--agent", "mfec"],
+        "CartPole-v1, Acrob",
+    ),
+    "the released preset elsewhere": (
+        ["train", "MountainCar-v0", "--preset", "released"],
+        "memec/FourRoom-v0, not for",
+    ),
     "a module that is not there": (["train", "no_such_module:Env-v0"], "no_such_module"),
 }
 

@@ -100,6 +100,8 @@ def settings_for(
     if agent in BEYOND_THE_PAPER and preset != "tuned":
         raise MemecError(f"The paper has no {agent}: use --preset tuned.")
     domain = PAPER.get(environment)
+    if domain is None and preset != "tuned":
+        raise MemecError(f"The preset {preset} is for {_names(preset)}, not for {environment}: use --preset tuned.")
     content: dict[str, Any] = {"environment": {"id": environment}}
     if preset == "paper" and kind == "frames" and agent in ("mfec", "nec"):
         # as in the authors' code, which lets the stack go on after a lost life; D3QN keeps the way of DQN
@@ -112,7 +114,7 @@ def settings_for(
         content["agent"] = general
     elif preset == "released":
         if agent == "d3qn" or kind == "frames":
-            raise MemecError("The preset released is for mfec and nec in the paper's small environments.")
+            raise MemecError(f"The preset released is for mfec and nec in {_names(preset)}.")
         content["agent"] = _released_agent(agent, domain, kind, explore)
     else:
         content["agent"] = _paper_agent(agent, domain, kind, explore)
@@ -125,6 +127,11 @@ def settings_for(
         steps = PAPER_STEPS.get((agent, kind), domain.steps)
         content["training"] = {"steps": steps, "evaluate_every_steps": domain.evaluate_every_steps}
     return RunSettings.read(content).changed(changes or {})
+
+
+def _names(preset: str) -> str:
+    """Name the environments that a preset of the paper has."""
+    return ", ".join(name for name, domain in PAPER.items() if preset == "paper" or domain.capacity < ATARI.capacity)
 
 
 def _paper_agent(agent: str, domain: Domain, kind: str, explore: str | None) -> dict[str, Any]:
