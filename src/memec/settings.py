@@ -10,6 +10,9 @@ from pydantic.fields import FieldInfo
 from memec.errors import MemecError, unknown_name
 
 S = TypeVar("S", bound="Settings")
+NO_PART = ("union_tag_invalid", "union_tag_not_found", "model_type", "model_attributes_type")
+"""What pydantic calls it when something is given for a part that cannot be one."""
+PLAIN = (str, int, float, dict, list, type(None))
 
 
 class Settings(BaseModel):
@@ -34,7 +37,12 @@ class Settings(BaseModel):
         """
         content = self.model_dump(mode="json")
         _merge(content, changes)
-        return type(self).read(content)
+        changed = type(self).read(content)
+        given = dict(self) | {name: value for name, value in changes.items() if value is not None}
+        for name, value in given.items():
+            if isinstance(value, Settings) and type(value) is not type(getattr(changed, name)):
+                raise _foreign(name, value)  # a class of the user's own, which read as data became its parent
+        return changed
 
 
 def setting_names(settings: type[Settings], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
@@ -94,6 +102,8 @@ def _explained(root: type[Settings], error: ValidationError) -> MemecError:
         known = [name for model in models for name in model.model_fields if name != "name"]
         parent = ".".join(names[:-1])
         return unknown_name(f"setting of {parent}" if parent else "setting", names[-1], known)
+    if first["type"] in NO_PART and not isinstance(first["input"], PLAIN):
+        return _foreign(setting, first["input"])
     if first["type"] == "union_tag_invalid":
         tags = [tag for model in models if (tag := _tag(model)) is not None]
         return unknown_name(setting, str(first["input"].get("name")), tags)
@@ -102,6 +112,14 @@ def _explained(root: type[Settings], error: ValidationError) -> MemecError:
     if first["type"] == "value_error":
         return MemecError(f"{setting}: {message.rstrip('.')}.")
     return MemecError(f"{setting} cannot be {first['input']!r}: {message[0].lower()}{message[1:].rstrip('.')}.")
+
+
+def _foreign(setting: str, value: Any) -> MemecError:
+    """Say that an object given for a part is none of ours, or a class."""
+    what = f"the class {value.__name__}" if isinstance(value, type) else f"an object of {type(value).__name__}"
+    return MemecError(
+        f"{setting} cannot be {what}: it takes a name or an object of memec's own classes, not yet of yours."
+    )
 
 
 def _tag(model: type[Settings]) -> str | None:

@@ -14,11 +14,14 @@ from memec import (
     MFEC,
     Boltzmann,
     EpsilonGreedy,
+    Mellowmax,
     MellowmaxAuto,
     MemecError,
 )
+from memec.agents import AGENTS, MFECSettings
 from memec.agents.returns import discounted_returns
 from memec.experiments.presets import settings_for
+from memec.explore import Belief
 from memec.train import Episode, Evaluation, Event
 from tests.agents.common import BY_MEMORY, assert_same, contents, each_strategy
 
@@ -243,6 +246,38 @@ def test_a_strategy_can_be_given_by_its_name() -> None:
     assert MFEC("CartPole-v1", explore="epsilon-greedy").settings.explore == EpsilonGreedy()
     settings = MFEC("CartPole-v1", explore=MellowmaxAuto(rho=0.2)).settings
     assert MFEC("CartPole-v1", settings=settings, explore="mellowmax-auto").explore == MellowmaxAuto(rho=0.2)
+
+
+class Bold(EpsilonGreedy):
+    """A strategy of the user's own, derived from one of ours."""
+
+    def choose(self, belief: Belief, step: int, rng: np.random.Generator) -> int:
+        return 0
+
+
+class Foreign:
+    """One that shares nothing with ours but the names."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def choose(self, belief: Belief, step: int, rng: np.random.Generator) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    "explore", [Bold(), Foreign("epsilon-greedy"), Foreign("mine"), Mellowmax, lambda belief, step, rng: 0]
+)
+def test_a_strategy_that_is_none_of_ours_is_refused_rather_than_replaced(agent: str, explore: Any) -> None:
+    with pytest.raises(MemecError, match=r"^explore cannot be .*(Bold|Foreign|Mellowmax|function).* not yet of yours"):
+        AGENTS[agent]("CartPole-v1", explore=explore)
+
+
+def test_a_strategy_that_is_none_of_ours_is_refused_within_settings() -> None:
+    settings = MFECSettings(explore=Bold())
+    with pytest.raises(MemecError, match="explore cannot be an object of Bold"):
+        MFEC("CartPole-v1", settings=settings)
 
 
 class Broken(Own):
