@@ -254,7 +254,7 @@ class Agent(ABC):
             if not isinstance(identity, str) or ":" in identity or not identity:
                 raise MemecError(f"Loading {path} needs its environment ({identity!r}): pass env=...")
             env = identity
-        with _saying_what_is_wrong(path):
+        with saying_what_is_wrong(path):
             _refuse_other_formats(about, path)
             if about.get("agent") != cls.name:
                 raise MemecError(f"{path} holds a {about.get('agent')!r} agent, not {cls.name!r}.")
@@ -273,7 +273,7 @@ class Agent(ABC):
 
     def restore_snapshot(self, arrays: Arrays, about: dict[str, Any], source: Path) -> None:
         """Go on from a snapshot of an agent with the same settings and seed."""
-        with _saying_what_is_wrong(source):
+        with saying_what_is_wrong(source):
             _refuse_other_formats(about, source)
             own = [self.name, self.seed, self.world.id]
             same = [about["agent"], about["seed"], about["environment"]] == own
@@ -348,7 +348,7 @@ def _refuse_other_formats(about: dict[str, Any], path: Path) -> None:
 
 
 @contextmanager
-def _saying_what_is_wrong(path: Path) -> Iterator[None]:
+def saying_what_is_wrong(path: Path) -> Iterator[None]:
     """Turn what breaks on foreign content into one sentence about the file."""
     try:
         yield

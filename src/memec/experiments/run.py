@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memec.agents import AGENTS, Agent
+from memec.agents.agent import saying_what_is_wrong
 from memec.envs.world import World, make
 from memec.errors import MemecError, unknown_name
 from memec.experiments.run_settings import RunSettings
@@ -84,7 +85,9 @@ def resume(
     if folder.record().get("status") == "finished" and steps in (None, asked_before):
         return Outcome(path, "finished", 0, [], nothing_to_do=True)
     if folder.checkpoints.files():
-        AGENTS[settings.agent.name].check_claims(settings.agent, *folder.checkpoints.outline())
+        about, shapes, file = folder.checkpoints.outline(folder.record()["id"])
+        with saying_what_is_wrong(file):
+            AGENTS[settings.agent.name].check_claims(settings.agent, about, shapes)
     tensorboard = _log(log, path)
     return _train(settings, folder, _agent(settings), progress=progress, resume=True, tensorboard=tensorboard)
 

@@ -33,6 +33,15 @@ class Checkpoint(NamedTuple):
     file: Path
 
 
+class Outline(NamedTuple):
+    """What a checkpoint says about itself."""
+
+    about: dict[str, Any]
+    shapes: dict[str, tuple[int, ...]]
+    """Of its arrays."""
+    file: Path
+
+
 class NewRows(NamedTuple):
     """Rows of journals, copied to be written."""
 
@@ -90,8 +99,7 @@ class Checkpoints:
         for file in reversed(files):
             try:
                 arrays, about = read_arrays(file)
-                if about.get("run") != run:
-                    raise MemecError(f"{file} belongs to another run.")
+                _refuse_other_runs(about, run, file)
                 checkpoint = Checkpoint(arrays, about, file)
                 if rows:
                     for _ in self.rows_of(checkpoint):
@@ -104,15 +112,21 @@ class Checkpoints:
             return checkpoint
         raise MemecError(f"No checkpoint in {self._folder} can be used: {damage[0]}")
 
-    def outline(self) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
-        """Return what the newest checkpoint that can be read says about itself, unchecked, and how large it is."""
-        unreadable: list[MemecError] = []
+    def outline(self, run: str) -> Outline:
+        """Return what the newest whole checkpoint of a run says about itself, so that claims can be looked at first.
+
+        A damaged one claims nothing: its checksum comes before anything that its header says.
+        """
+        damage: list[MemecError] = []
         for file in reversed(self.files()):
             try:
-                return read_outline(file)
+                outline = Outline(*read_outline(file, verified=True), file)
+                _refuse_other_runs(outline.about, run, file)
             except MemecError as error:
-                unreadable.append(error)
-        raise unreadable[0]
+                damage.append(error)
+            else:
+                return outline
+        raise MemecError(f"No checkpoint in {self._folder} can be used: {damage[0]}")
 
     def rows_of(self, checkpoint: Checkpoint, journal: str | None = None) -> Iterator[tuple[Segment, Arrays]]:
         """Read the rows that a checkpoint needs, of all journals or of one, one segment after another."""
@@ -147,6 +161,11 @@ class Checkpoints:
             return list(_listed(Checkpoint({}, read_outline(file)[0], file)))
         except MemecError:  # damaged: what it needs is of no use
             return []
+
+
+def _refuse_other_runs(about: dict[str, Any], run: str, file: Path) -> None:
+    if about.get("run") != run:
+        raise MemecError(f"{file} belongs to another run.")
 
 
 def _listed(checkpoint: Checkpoint) -> dict[Segment, str]:

@@ -3,7 +3,7 @@
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +24,8 @@ TYPES = {
         np.int64: "I64", np.uint64: "U64", np.float32: "F32", np.float64: "F64",
     }.items()
 }  # fmt: skip
+SIZES = {name: kind.itemsize for kind, name in TYPES.items()}
+DAMAGED = "is damaged: its content does not fit its checksum."
 UNREADABLE = (
     SafetensorError, OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError,
     MemoryError,
@@ -83,7 +85,7 @@ def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> str:
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     order = sorted(contiguous, key=lambda name: (-contiguous[name].itemsize, name))  # keeps every array aligned
     text = json.dumps(about)
-    digest = _digest({name: contiguous[name] for name in order}, text)
+    digest = _digest(((name, contiguous[name]) for name in order), text)
     header: dict[str, Any] = {"__metadata__": {"about": text, "digest": digest}}
     end = 0
     for name in order:
@@ -113,19 +115,28 @@ def read_arrays(path: Path, digest: str | None = None) -> tuple[Arrays, dict[str
         text, about, said = _metadata(file, path)
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (no mapping)
         order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
-        found = _digest({name: arrays[name] for name in order}, text)
+        found = _digest(((name, arrays[name]) for name in order), text)
     if found != said:
-        raise MemecError(f"{path} is damaged: its content does not fit its checksum.")
+        raise MemecError(f"{path} {DAMAGED}")
     if digest not in (None, found):
         raise MemecError(f"{path} is another file than it was.")
     return arrays, about
 
 
-def read_outline(path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
-    """Read the JSON object about the arrays in a file and their shapes, unchecked, without the arrays."""
+def read_outline(path: Path, *, verified: bool = False) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """Read the JSON object about the arrays in a file and their shapes, without keeping the arrays.
+
+    Unless it is to be verified, nobody has looked whether the file is the one that was written.
+    """
     with _opened(path) as file:
-        _, about, _ = _metadata(file, path)
-        return about, {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+        text, about, said = _metadata(file, path)
+        parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+        if verified:
+            sizes = {name: SIZES[part.get_dtype()] for name, part in parts.items()}
+            order = sorted(parts, key=lambda name: (-sizes[name], name))
+            if _digest(((name, file.get_tensor(name)) for name in order), text) != said:
+                raise MemecError(f"{path} {DAMAGED}")
+        return about, {name: tuple(part.get_shape()) for name, part in parts.items()}
 
 
 @contextmanager
@@ -165,9 +176,9 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _digest(arrays: Arrays, about: str) -> str:
+def _digest(arrays: Iterable[tuple[str, NDArray[Any]]], about: str) -> str:
     digest = sha256(about.encode())
-    for name, array in arrays.items():
+    for name, array in arrays:
         digest.update(f"\0{name}\0{array.dtype}\0{array.shape}\0".encode())
         digest.update(_bytes_of(np.ascontiguousarray(array)))
     return digest.hexdigest()
