@@ -45,8 +45,9 @@ browser:
 test: lint browser ## Check style and types, then run all tests
 	$(BIN)/pytest -n 2
 
-torture: setup ## Kill runs of every agent again and again, and check that they end as if nothing had happened
+torture: setup ## Kill runs of every agent again and again and cut their power: they must end as if nothing had happened
 	$(BIN)/python tests/train/torture.py
+	$(BIN)/python -m tests.train.power
 
 bench: setup ## Measure speed, as ratios within one run; writes benchmarks/latest.json
 	$(BIN)/python -m benchmarks

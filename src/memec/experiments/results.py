@@ -8,6 +8,7 @@ import csv
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -109,11 +110,13 @@ def read_rows(file: Path) -> Rows:
 
 def write_rows(file: Path, rows: Rows) -> None:
     """Write an evaluations.csv, whole or not at all."""
-    with whole_file(file) as temporary, temporary.open("w", newline="") as lines:
-        writer = csv.writer(lines, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for key in sorted(rows):
-            writer.writerows((*key, step, f"{score:.10g}") for step, score in rows[key])
+    lines = StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for key in sorted(rows):
+        writer.writerows((*key, step, f"{score:.10g}") for step, score in rows[key])
+    with whole_file(file) as whole:
+        whole.write(lines.getvalue().encode())
 
 
 @contextmanager

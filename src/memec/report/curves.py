@@ -30,8 +30,8 @@ def draw_run(folder: Path) -> Path:
     axes.set(xlabel="steps", ylabel="greedy score (mean and spread of the episodes)", title=folder.name)
     axes.grid(alpha=0.3)
     picture = folder / "curve.png"
-    with saying_where(folder), whole_file(picture) as temporary:  # which replaces a link rather than follow it
-        figure.savefig(temporary, dpi=120, format="png")
+    with saying_where(folder), whole_file(picture) as file:  # which replaces a link rather than follow it
+        figure.savefig(file, dpi=120, format="png")
     pyplot.close(figure)
     return picture
 

@@ -32,8 +32,8 @@ def write_page(folder: Path, file: Path) -> Path:
     content = page(found.runs, found.passed_over, folder)
     with saying_where(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(file) as temporary:
-            temporary.write_text(content, encoding="utf-8")
+        with whole_file(file) as whole:
+            whole.write(content.encode())
     return file
 
 

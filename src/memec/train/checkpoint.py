@@ -9,7 +9,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt
 
 from memec.errors import MemecError
 from memec.settings import Settings
-from memec.train.files import Arrays, read_arrays, read_outline, remove_torn, write_arrays
+from memec.train.files import Arrays, make_folder, read_arrays, read_outline, remove_torn, write_arrays
 from memec.train.journal import Journal, Segment, segments_for
 
 KEPT = 2
@@ -78,7 +78,7 @@ class Checkpoints:
 
     def write(self, step: int, arrays: Arrays, about: dict[str, Any], new: NewRows | None = None) -> None:
         """Write a checkpoint whole, then remove what it replaces."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         segments, rows = new or NewRows([], {})
         for segment, content in rows.items():
             self._digests[segment] = write_arrays(self._folder / segment.file, content, {"run": about.get("run")})

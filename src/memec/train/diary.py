@@ -50,8 +50,8 @@ class Diary:
         if self._file.is_symlink():
             raise MemecError(f"{self._file} is a link to another place: put what it points to in its place.")
         earlier = [entry for entry in read_diary(self._file.parent) if entry["step"] <= step] if step else []
-        with whole_file(self._file) as temporary:
-            temporary.write_text("".join(json.dumps(entry) + "\n" for entry in earlier))
+        with whole_file(self._file) as file:
+            file.write("".join(json.dumps(entry) + "\n" for entry in earlier).encode())
         self._began = time.monotonic() - (earlier[-1]["seconds"] if earlier else 0.0)
         self._next = time.monotonic() + SHORTEST_PAUSE
         if self._tensorboard is not None:

@@ -1,5 +1,6 @@
 """Files that are written whole or not at all, and hold data only: JSON and safetensors."""
 
+import errno
 import json
 import os
 import secrets
@@ -7,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,18 +39,26 @@ SYNCED_AT_ONCE = 32_000_000
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give the name of a temporary file that becomes `path` if, and only if, all of it was written."""
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a temporary file that becomes `path` if, and only if, all of it was written and is safely on the disk."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    temporary.open("x").close()
     try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # of the handle that wrote: one opened later need not hear what went wrong
         temporary.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it that there are not; each lasts once its name is safely in the one above."""
+    if not path.parent.is_dir():
+        make_folder(path.parent)
+    path.mkdir(exist_ok=True)
+    sync_folder(path.parent)  # also where it is there: who made it may have been stopped before this
 
 
 def remove_torn(folder: Path) -> None:
@@ -60,8 +69,8 @@ def remove_torn(folder: Path) -> None:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON file whole or not at all."""
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=2) + "\n")
+    with whole_file(path) as file:
+        file.write((json.dumps(content, indent=2) + "\n").encode())
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -94,7 +103,7 @@ def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> str:
         header[name] = {"dtype": TYPES[array.dtype], "shape": list(array.shape), "data_offsets": [start, end]}
     head = json.dumps(header).encode()
     head += b" " * (-len(head) % 8)
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with whole_file(path) as file:
         file.write(len(head).to_bytes(8, "little"))
         file.write(head)
         for name in order:
@@ -102,6 +111,7 @@ def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> str:
             for start in range(0, len(content), SYNCED_AT_ONCE):
                 file.write(content[start : start + SYNCED_AT_ONCE])
                 if len(content) > SYNCED_AT_ONCE:
+                    file.flush()
                     os.fsync(file.fileno())
     return digest
 
@@ -188,13 +198,16 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()).rstrip(".")
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the new name itself last; some systems cannot open folders, and there is nothing to do there."""
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last; some systems cannot open or sync one, and there is nothing to do there."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
         return
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(handle)

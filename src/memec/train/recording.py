@@ -79,7 +79,7 @@ class Recording:
 
         A run that ended before its first checkpoint begins anew.
         """
-        self._folder.remove_torn()
+        self._folder.tidy()
         if self._folder.checkpoints.files():
             self._go_back()
         else:

@@ -5,18 +5,19 @@ import json
 import os
 import platform
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
+from io import FileIO, StringIO
 from pathlib import Path
 from typing import Any, Literal
 
 from memec.errors import MemecError
 from memec.train.checkpoint import Checkpoints
 from memec.train.events import Episode, Evaluation, Event
-from memec.train.files import read_json, remove_torn, write_json
+from memec.train.files import make_folder, read_json, remove_torn, sync_folder, whole_file, write_json
 
 FORMAT = 1
 Status = Literal["running", "finished", "interrupted", "failed"]
@@ -30,6 +31,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.checkpoints = Checkpoints(path / "checkpoint")
+        self._written: dict[str, FileIO] = {}
 
     @classmethod
     def create(cls, path: Path, settings: dict[str, Any], **about: Any) -> "RunFolder":
@@ -37,7 +39,7 @@ class RunFolder:
         folder = cls(path)
         folder._refuse_if_used()
         with saying_where(path):
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
         with folder.only_writer():
             folder._refuse_if_used()  # by a process that was quicker
             record = {
@@ -97,27 +99,29 @@ class RunFolder:
         """Begin both CSV files anew, with nothing but the names of their columns."""
         with saying_where(self.path):
             for name, columns in COLUMNS.items():
-                with (self.path / name).open("w", newline="") as file:
-                    csv.writer(file, lineterminator="\n").writerow(columns)
+                with whole_file(self.path / name) as file:
+                    file.write(_line(columns))
 
     def positions(self) -> dict[str, list[Any]]:
         """Return how long each CSV file is and the digest of its content."""
         positions: dict[str, list[Any]] = {}
         with saying_where(self.path):
             for name in COLUMNS:
+                self._handle(name)  # opened here, for `sync` has a thread of its own
                 content = (self.path / name).read_bytes()
                 positions[name] = [len(content), _digest(content)]
         return positions
 
     def sync(self) -> None:
-        """Return once the CSV files are safely on the disk."""
+        """Return once the CSV files are safely on the disk, by the handles that wrote them, and so are their names."""
         for name in COLUMNS:
-            with (self.path / name).open("rb") as file:
-                os.fsync(file.fileno())
+            os.fsync(self._handle(name).fileno())
+        sync_folder(self.path)
 
-    def remove_torn(self) -> None:
-        """Remove what a process left that was killed while it wrote."""
+    def tidy(self) -> None:
+        """Finish what a process may have left undone that was killed: half-written files, a folder not yet synced."""
         with saying_where(self.path):
+            make_folder(self.path)
             remove_torn(self.path)
 
     def rewind(self, positions: dict[str, list[Any]]) -> None:
@@ -140,7 +144,8 @@ class RunFolder:
         try:
             import fcntl
         except ImportError:  # no such lock on this system
-            yield
+            with self._closing():
+                yield
             return
         with saying_where(self.path):
             lock = (self.path / ".lock").open("a")
@@ -149,7 +154,8 @@ class RunFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise MemecError(f"Another process is working on {self.path}: let it finish or stop it.") from None
-            yield
+            with self._closing():
+                yield
 
     def _refuse_if_used(self) -> None:
         if any((self.path / name).exists() for name in ("run.json", *COLUMNS)):
@@ -166,8 +172,25 @@ class RunFolder:
                 raise MemecError(f"{self.path / name} is a link to another place: put what it points to in its place.")
 
     def _append(self, name: str, row: Episode | Evaluation) -> None:
-        with saying_where(self.path), (self.path / name).open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerow(row)
+        with saying_where(self.path):
+            handle, line = self._handle(name), _line(row)
+            while line:
+                line = line[handle.write(line) :]
+
+    def _handle(self, name: str) -> FileIO:
+        """Return the handle by which a CSV file is written for as long as the folder is held."""
+        if name not in self._written:
+            self._written[name] = (self.path / name).open("ab", buffering=0)
+        return self._written[name]
+
+    @contextmanager
+    def _closing(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            for handle in self._written.values():
+                handle.close()
+            self._written.clear()
 
 
 @contextmanager
@@ -177,6 +200,13 @@ def saying_where(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise MemecError(f"The run folder {path} cannot be written: {error.strerror or error}.") from None
+
+
+def _line(row: Iterable[Any]) -> bytes:
+    """Return a row of a CSV file."""
+    line = StringIO()
+    csv.writer(line, lineterminator="\n").writerow(row)
+    return line.getvalue().encode()
 
 
 def _digest_of(record: dict[str, Any]) -> str:

@@ -62,9 +62,9 @@ def _write(file: Path, pictures: Iterator[Picture], rate: float, encoder: dict[s
     first = next(pictures)
     height, width = first.shape[:2]
     file.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(file) as temporary:
+    with whole_file(file) as whole:
         film = write_frames(
-            temporary, (width, height), fps=rate, macro_block_size=2, ffmpeg_log_level="error", **encoder
+            whole.name, (width, height), fps=rate, macro_block_size=2, ffmpeg_log_level="error", **encoder
         )
         with closing(film):
             film.send(None)

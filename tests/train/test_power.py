@@ -1,0 +1,28 @@
+"""A power cut loses what was not synced: a run goes on from its newest checkpoint all the same."""
+
+from pathlib import Path
+
+import pytest
+
+from memec.agents import AGENTS
+
+from . import power
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_run_whose_power_is_cut_goes_on_from_its_newest_checkpoint(agent: str, tmp_path: Path) -> None:
+    tried, there_are = power.cut_the_power(agent, tmp_path, most=8)
+    assert tried == 8 and there_are > 200
+
+
+def test_with_only_what_was_synced_no_checkpoint_is_missing(tmp_path: Path) -> None:
+    recorder = power.record("mfec", tmp_path)
+    strict = [state for state in power.states(recorder) if "nothing more" in state.lost]
+    assert sum(state.promised > 0 for state in strict) > 5
+    for state in strict:
+        files = set(state.files)
+        if state.promised >= 0:
+            assert "runs/run/run.json" in files, state.lost
+        if state.promised > 0:
+            assert {"runs/run/episodes.csv", "runs/run/evaluations.csv"} <= files, state.lost
+            assert f"runs/run/checkpoint/step-{state.promised:012d}.safetensors" in files, state.lost
