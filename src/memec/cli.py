@@ -3,12 +3,14 @@
 import shlex
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from memec.errors import MemecError
+from memec.onlookers import Onlookers, let_go_of_output, open_missing_output
 
 if TYPE_CHECKING:
     from memec.experiments.run import Outcome
@@ -123,12 +125,13 @@ def _given_options(context: typer.Context) -> list[str]:
 
 
 def _show(outcome: "Outcome") -> NoReturn:
-    if outcome.nothing_to_do:
-        typer.echo("There is nothing to do: the run has all its steps; ask for more with --steps.")
-    if outcome.last_evaluations:
-        mean = sum(evaluation.mean_score for evaluation in outcome.last_evaluations) / len(outcome.last_evaluations)
-        typer.echo(f"Greedy score, mean of the last {len(outcome.last_evaluations)} evaluations: {mean:.5g}")
-    typer.echo(f"Run {outcome.status}: {outcome.folder}")
+    with suppress(OSError):  # the run is on the disk, whether anybody reads of it or not
+        if outcome.nothing_to_do:
+            typer.echo("There is nothing to do: the run has all its steps; ask for more with --steps.")
+        if outcome.last_evaluations:
+            mean = sum(evaluation.mean_score for evaluation in outcome.last_evaluations) / len(outcome.last_evaluations)
+            typer.echo(f"Greedy score, mean of the last {len(outcome.last_evaluations)} evaluations: {mean:.5g}")
+        typer.echo(f"Run {outcome.status}: {outcome.folder}")
     raise typer.Exit(outcome.exit_status)
 
 
@@ -264,11 +267,12 @@ def list_() -> None:
 def _say(text: str) -> None:
     """Say something in one line; what a file or a module put into it cannot steer the terminal."""
     line = " ".join(text.split())
-    typer.echo("memec: " + "".join(letter if letter.isprintable() else "?" for letter in line), err=True)
+    print("memec: " + "".join(letter if letter.isprintable() else "?" for letter in line), file=Onlookers(), flush=True)
 
 
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit status 2."""
+    open_missing_output()
     warnings.showwarning = lambda message, *_, **__: _say(str(message))
     try:
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
@@ -280,6 +284,8 @@ def main() -> None:
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
+    finally:
+        let_go_of_output()
     sys.exit(status)
 
 

@@ -1,11 +1,11 @@
 """Showing a study as it goes: a live table on a terminal, plain lines in a log. All is read from the run folders."""
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO, cast
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -13,6 +13,7 @@ from rich.table import Table
 
 from memec.experiments.grid import GridRun
 from memec.experiments.pace import Pace, all_together, in_words
+from memec.onlookers import Onlookers
 
 LOOK_SECONDS = 1.0
 LINES_SECONDS = 30.0
@@ -43,7 +44,8 @@ class Board:
         self._pace = pace
         self._workers = workers
         self._seen = {run.name: self._look_at(run, _Seen(size=-1)) for run in to_do}
-        self._console = Console(file=sys.stderr, soft_wrap=not sys.stderr.isatty())
+        onlookers = Onlookers()
+        self._console = Console(file=cast(TextIO, onlookers), soft_wrap=not onlookers.isatty())
         self._live: Live | None = None
         self._next_look = self._next_lines = time.monotonic() + LOOK_SECONDS
 

@@ -1,14 +1,14 @@
 """Showing a run as it goes: a bar on a terminal, plain lines in a log."""
 
-import sys
 import time
 from collections import deque
 from collections.abc import Generator, Iterable
-from typing import Any
+from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from memec.onlookers import Onlookers
 from memec.train.events import Episode, Evaluation, Event
 
 LINE_SECONDS = 10.0
@@ -17,8 +17,9 @@ STARTING = "starting (the first run compiles for some seconds)"
 
 def show_progress(events: Iterable[Event], steps: int, start: int = 0) -> Generator[Event]:
     """Pass the events on and show on the way: score, evaluation, steps per second, time left."""
-    console = Console(file=sys.stderr)
-    return _bar(events, steps, start, console) if console.is_terminal else _lines(events, steps, start)
+    onlookers = Onlookers()
+    console = Console(file=cast(TextIO, onlookers))
+    return _bar(events, steps, start, console) if console.is_terminal else _lines(events, steps, start, onlookers)
 
 
 class _Status:
@@ -70,19 +71,19 @@ def _bar(events: Iterable[Event], steps: int, start: int, console: Console) -> G
         progress.update(task, completed=status.step, status=status.text())
 
 
-def _lines(events: Iterable[Event], steps: int, start: int) -> Generator[Event]:
+def _lines(events: Iterable[Event], steps: int, start: int, onlookers: Onlookers) -> Generator[Event]:
     status = _Status(start)
-    print(f"{start:,}/{steps:,} steps  {STARTING}", file=sys.stderr, flush=True)
+    print(f"{start:,}/{steps:,} steps  {STARTING}", file=onlookers, flush=True)
     next_line = time.perf_counter() + LINE_SECONDS
     for event in events:
         status.take(event)
         if time.perf_counter() >= next_line:
-            _line(status, steps)
+            _line(status, steps, onlookers)
             next_line = time.perf_counter() + LINE_SECONDS
         yield event
-    _line(status, steps)
+    _line(status, steps, onlookers)
 
 
-def _line(status: _Status, steps: int) -> None:
+def _line(status: _Status, steps: int, onlookers: Onlookers) -> None:
     left = (steps - status.step) / max(status.speed, 1e-9)
-    print(f"{status.step:,}/{steps:,} steps  {status.text()}  {left:,.0f} s left", file=sys.stderr, flush=True)
+    print(f"{status.step:,}/{steps:,} steps  {status.text()}  {left:,.0f} s left", file=onlookers, flush=True)
