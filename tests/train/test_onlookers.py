@@ -19,7 +19,7 @@ SHELL = 'exec "$@"'
 def finished(home: Path) -> bool:
     """Whether the run ended well, with everything in its files."""
     record = json.loads((home / "run" / "run.json").read_text())
-    files = [*home.glob("run/episodes.csv"), *home.glob("run/evaluations.csv"), *home.glob("run/checkpoint/step-*300.*")]
+    files = [*home.glob("run/e*.csv"), *home.glob("run/checkpoint/step-*300.*")]
     return record["status"] == "finished" and len(files) == 3
 
 

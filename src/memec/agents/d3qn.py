@@ -16,6 +16,7 @@ from memec.agents.replay import TransitionReplay
 from memec.envs.world import World, make
 from memec.errors import NotFiniteError
 from memec.explore import AnyStrategy, Belief, EpsilonGreedy, Greedy, Strategy, evaluated, insight_of
+from memec.saved_arrays import count_in
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience
@@ -185,7 +186,7 @@ class D3QN(NeuralAgent):
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
-        self._decisions = int(arrays["decisions"][0])
+        self._decisions = count_in(arrays, "decisions")
         self.network.restore(part_of(arrays, "network."))
         self._target.restore(part_of(arrays, "target."))
         self._optimiser.restore(part_of(arrays, "optimiser."))

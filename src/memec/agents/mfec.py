@@ -29,7 +29,7 @@ from memec.explore import (
     lasting_policy,
 )
 from memec.memory import Known, Memory, MemorySettings, Recall
-from memec.memory.saved import check_arrays
+from memec.saved_arrays import check_arrays, count_in
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience
@@ -223,7 +223,7 @@ class MFEC(Agent):
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
-        self._decisions = int(arrays["decisions"][0])
+        self._decisions = count_in(arrays, "decisions")
         fit = self.world.observation
         self._embedding = make_embedding(self.settings.embed, fit.shape, fit.dtype, arrays=part_of(arrays, "embed."))
         if self._embedding.key_size != self.memory.key_size:
@@ -242,6 +242,8 @@ class MFEC(Agent):
                 "rewards": (np.float64, (count,)),
             },
         )
+        if not np.isin(episode["actions"], np.arange(self.world.actions)).all():
+            raise MemecError(f"The saved episode does not fit: {self.world.id} has no such actions.")
         self._keys, self._state_ids = list(episode["keys"]), list(episode["state_ids"])
         self._actions, self._rewards = episode["actions"].tolist(), episode["rewards"].tolist()
 

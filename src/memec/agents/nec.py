@@ -17,9 +17,10 @@ from memec.agents.pictures import Joined, make_pictures
 from memec.agents.replay import ReturnReplay
 from memec.agents.returns import Truncation, after_a_cut, n_step_returns
 from memec.envs.world import World, make
-from memec.errors import NotFiniteError
+from memec.errors import MemecError, NotFiniteError
 from memec.explore import AnyStrategy, Belief, Greedy, Mellowmax, Strategy, evaluated, insight_of
 from memec.memory import Memory, MemorySettings, Recall
+from memec.saved_arrays import check_arrays, check_not_negative, count_in
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience
@@ -213,19 +214,38 @@ class NEC(NeuralAgent):
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
-        self._decisions = int(arrays["decisions"][0])
+        self._decisions = count_in(arrays, "decisions")
         self.embed.restore(part_of(arrays, "network."))
         self._optimiser.restore(part_of(arrays, "optimiser."))
         self._dictionary.restore(part_of(arrays, "memory."))
         if self._insight is not None:
             self._insight.restore(part_of(arrays, "insight."))
         episode = part_of(arrays, "episode.")
+        count = episode["rewards"].size
+        check_arrays(episode, {"rewards": (np.float64, (count,))})
         self._rewards = episode["rewards"].tolist()
         self._episode = []
         if "action" in episode:
+            self._check_episode(episode)
             plain = {name: episode[name].tolist() for name in ("action", "step", "value")}
             columns = [(episode | plain)[name] for name in Moment._fields]
             self._episode = [Moment(*moment) for moment in zip(*columns, strict=True)]
+
+    def _check_episode(self, episode: Arrays) -> None:
+        """Refuse moments that cannot have been."""
+        count, fit = len(episode["action"]), self.world.observation
+        forms: dict[str, Any] = {
+            "observation": (fit.dtype.type, (count, *fit.shape)),
+            "key": (np.float32, (count, self.settings.key_size)),
+            "state_id": (np.uint64, (count, 2)),
+            "action": (np.int64, (count,)),
+            "step": (np.int64, (count,)),
+            "value": (np.float64, (count,)),
+        }
+        check_arrays(episode, forms)
+        check_not_negative(episode, "step")
+        if not np.isin(episode["action"], np.arange(self.world.actions)).all():
+            raise MemecError(f"The saved episode does not fit: {self.world.id} has no such actions.")
 
     def experience(self) -> Experience:
         """Return the replay, and the pictures where some are kept."""

@@ -7,6 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt, PositiveFloat
 
+from memec.saved_arrays import check_arrays, check_not_negative, count_in
 from memec.settings import Settings
 
 if TYPE_CHECKING:
@@ -102,7 +103,10 @@ class TensorOptimiser:
 
     def restore(self, arrays: Arrays) -> None:
         """Go on from what `arrays` returned."""
-        self._steps = int(arrays["steps"][0])
+        averages = ("squares", "means") if self._means is not None else ("squares",)
+        check_arrays(arrays, dict.fromkeys(averages, (np.float32, tuple(self._squares.shape))))
+        check_not_negative(arrays, "squares")
+        self._steps = count_in(arrays, "steps")
         for average, name in ((self._squares, "squares"), (self._means, "means")):
             if average is not None:
                 average.copy_(average.new_tensor(arrays[name]))
@@ -165,7 +169,15 @@ class EntryOptimiser:
 
     def restore(self, arrays: Arrays, used: NDArray[np.int64]) -> None:
         """Go on from what `arrays` returned."""
-        self._updates = int(arrays["updates"][0])
+        shape = (len(used), self._squares.shape[1])
+        forms: dict[str, Any] = {
+            "owners": (np.uint64, (len(used), 2)),
+            "squares": (np.float32, shape),
+            "steps": (np.int64, shape[:1]),
+        }
+        check_arrays(arrays, forms | ({"means": (np.float32, shape)} if self.settings.keeps_mean else {}))
+        check_not_negative(arrays, "squares", "steps")
+        self._updates = count_in(arrays, "updates")
         self._owners[used], self._squares[used], self._steps[used] = (
             arrays["owners"], arrays["squares"], arrays["steps"],
         )  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 from memec.embed.embedding import Array, Key
 from memec.embed.scale import RunningScale
 from memec.errors import MemecError
+from memec.saved_arrays import count_in
 
 FLOAT32 = np.dtype(np.float32)
 FIRST_SCALE = 500
@@ -63,11 +64,8 @@ class ScaledIdentity(Identity):
         self._running = RunningScale(size)
         self._next = FIRST_SCALE
         if arrays is not None:
-            scale = {name: array for name, array in arrays.items() if name != "next"}
-            if any(scale[name].shape != (size,) for name in ("scale", "mean", "squares", "step_squares")):
-                raise MemecError("The saved scale does not fit: it is not for observations of this size.")
-            self._running.restore(scale)
-            self._next = int(arrays["next"][0])
+            self._running.restore(arrays)
+            self._next = count_in(arrays, "next")
 
     def __call__(self, observation: Array) -> Key:
         """The key of one observation, by the scale in use."""

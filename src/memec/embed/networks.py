@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from memec.embed.perceptron import Perceptron
 from memec.errors import MemecError
+from memec.saved_arrays import check_arrays
 
 Array = NDArray[Any]
 Floats = NDArray[np.float32]
@@ -153,10 +154,8 @@ class Network:
 
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take over what `arrays` returned."""
-        parameters = arrays["parameters"]
-        if parameters.shape != tuple(self.parameters.shape):
-            raise MemecError(f"The saved network has {parameters.size:,} parameters, not {len(self.parameters):,}.")
-        self.parameters.copy_(torch.from_numpy(np.array(parameters, np.float32)))
+        check_arrays(arrays, {"parameters": (np.float32, tuple(self.parameters.shape))})
+        self.parameters.copy_(torch.from_numpy(np.array(arrays["parameters"])))
 
     def _tensor(self, observations: Array) -> Tensor:
         return torch.from_numpy(observations).to(self._device)

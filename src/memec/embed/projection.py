@@ -10,6 +10,7 @@ from numpy.random import Generator, SeedSequence
 from memec.embed.accumulate import follow, project
 from memec.embed.embedding import Array, Key
 from memec.errors import MemecError
+from memec.saved_arrays import check_arrays
 
 DEEPEST_STACK = 8
 # Standard deviations of the integer matrix, finest first: the first that no image can overflow is taken. Rounding adds
@@ -68,6 +69,7 @@ class GaussianProjection:
                 f"The stored projection of shape {matrix.shape} and type {matrix.dtype} does not belong to "
                 f"observations of shape {shape} and type {np.dtype(dtype)}."
             )
+        check_arrays(arrays, {"matrix": (kind, matrix.shape), "scale": (np.float32, scale.shape)})
         projection = cls.__new__(cls)
         projection._set(shape, np.dtype(dtype), np.ascontiguousarray(matrix), np.float32(scale.reshape(())))
         return projection

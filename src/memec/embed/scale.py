@@ -1,8 +1,14 @@
 """A running scale of vector observations, so that distances do not mix units."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from memec.errors import MemecError
+from memec.saved_arrays import check_arrays, count_in
 
 SMALLEST = 1e-8
 """What varies less than this counts as constant and keeps its unit."""
@@ -65,10 +71,15 @@ class RunningScale:
             "step_squares": self._step_squares.copy(),
         }
 
-    def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `arrays` returned."""
-        self.scale = arrays["scale"].astype(np.float32)
-        self._count = int(arrays["count"][0])
+        size = self.scale.size
+        sums = ("mean", "squares", "step_squares")
+        check_arrays(arrays, {"scale": (np.float32, (size,)), **dict.fromkeys(sums, (np.float64, (size,)))})
+        if not (arrays["scale"] > 0.0).all() or any((arrays[name] < 0.0).any() for name in sums[1:]):
+            raise MemecError("The saved scale does not fit: no observations have such a spread.")
+        self._count = count_in(arrays, "count")
+        self.scale = arrays["scale"].copy()
         self._mean[:] = arrays["mean"]
         self._squares[:] = arrays["squares"]
         self._step_squares[:] = arrays["step_squares"]

@@ -6,7 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from memec.errors import MemecError
 from memec.explore.belief import Belief, Floats
+from memec.saved_arrays import LARGEST_COUNT, check_arrays, check_not_negative
 
 LATEST = 2_048
 """How many of the latest decisions the errors are learned from."""
@@ -93,7 +95,18 @@ class Calibration:
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on from what `arrays` returned."""
+        forms: dict[str, Any] = {"numbers": (np.float64, (6,)), "intervals": (np.float64, (2, len(COVERED)))}
+        check_arrays(arrays, forms)
+        check_not_negative(arrays, "numbers", "intervals")
+        latest, waiting = arrays["latest"], arrays["waiting"]
+        fit = latest.shape == (2, LATEST) and waiting.ndim == 2 and waiting.shape[1] == 2
+        # A distance may be infinite, where nothing was near; nothing else may be, and nothing is no number.
+        sound = fit and np.isfinite(latest[1]).all() and np.isfinite(waiting[:, 0]).all()
+        if not sound or not (latest >= 0.0).all() or not (waiting[:, 1] >= 0.0).all():
+            raise MemecError("The saved calibration does not fit: no errors are like that.")
         count, fitted_at, *others = arrays["numbers"].tolist()
+        if not fitted_at <= count < LARGEST_COUNT:
+            raise MemecError("The saved calibration does not fit: it was learned in its future.")
         self._count, self._fitted_at = int(count), int(fitted_at)
         self._usual_distance, self._noise, self._signal, self._judged = others
         self._distances[:], self._errors[:] = arrays["latest"]

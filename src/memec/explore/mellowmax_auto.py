@@ -8,10 +8,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from pydantic import PositiveFloat, PositiveInt
 
+from memec.errors import MemecError
 from memec.explore.belief import Belief, Floats
 from memec.explore.choice import span
 from memec.explore.exploration import Exploration
 from memec.explore.mellowmax import Mellowmax, choose_by_mellowmax, mellowmax_policy
+from memec.saved_arrays import LARGEST_COUNT, check_arrays
 
 ANY_OMEGA = Mellowmax().omega
 """Where no action is better than another, all omegas choose alike."""
@@ -97,5 +99,8 @@ class Spread:
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on from there."""
+        check_arrays(arrays, {"spread": (np.float64, (3,))})
+        if not 0.0 <= arrays["spread"][0] < LARGEST_COUNT or arrays["spread"][2] < 0.0:
+            raise MemecError("The saved spread does not fit: no values have it.")
         decisions, self._mean, self._mean_square = arrays["spread"].tolist()
         self._decisions = int(decisions)

@@ -11,25 +11,9 @@ from numpy.typing import NDArray
 
 from memec.errors import MemecError
 from memec.memory.blocks import CHAIN, FILLED, FIRST, PLACE, SIZE, blocks_in_a_run, runs_for
+from memec.saved_arrays import Arrays, check_arrays
 
-Arrays = Mapping[str, NDArray[Any]]
-Form = tuple[type[np.generic], tuple[int, ...]]
 LARGEST_CLOCK = 2**62
-
-
-def check_arrays(arrays: Arrays, forms: Mapping[str, Form]) -> None:
-    """Raise an error unless each of these arrays is there, of this type and shape, and finite."""
-    for name, (kind, shape) in forms.items():
-        if name not in arrays:
-            raise MemecError(f"The saved agent does not fit: it has no {name}.")
-        array = arrays[name]
-        if array.dtype != kind or array.shape != shape:
-            raise MemecError(
-                f"The saved agent does not fit: {name} is {array.dtype} of shape {array.shape} instead of "
-                f"{np.dtype(kind)} of shape {shape}."
-            )
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise MemecError(f"The saved agent does not fit: {name} holds NaN or infinity.")
 
 
 def check_memory(arrays: Arrays, actions: int, capacity: int, tables: Mapping[str, NDArray[Any]]) -> None:
@@ -179,3 +163,6 @@ def _check_books(
 def _refuse(wrong: bool | np.bool_, what: str) -> None:
     if wrong:
         raise MemecError(f"The saved memory does not fit: it {what}.")
+
+
+__all__ = ["Arrays", "check_arrays", "check_index", "check_memory", "check_search"]
