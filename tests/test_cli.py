@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+import memec as package
 from tests.command import Memec
 
 
@@ -97,6 +99,11 @@ MISTAKES = {
         ["train", "MountainCar-v0", "--preset", "released"],
         "memec/FourRoom-v0, not for",
     ),
+    "device of the default agent": (["train", "CartPole-v1", "--device", "cuda"], "vpec has no network"),
+    "pictures of the default agent": (
+        ["train", "CartPole-v1", "--keep-frames"],
+        "vpec keeps its memories without pictures",
+    ),
     "a module that is not there": (["train", "no_such_module:Env-v0"], "no_such_module"),
 }
 
@@ -172,6 +179,50 @@ def test_list_shows_what_there_is(memec: Memec) -> None:
     shown = memec("list").out
     for name in ("memec/FourRoom-v0", "ALE/MsPacman-v5", "thompson", "memory.capacity", "frames"):
         assert name in shown
+
+
+OWN = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+gymnasium.register("Own-v0", CartPoleEnv, max_episode_steps=50)
+"""
+
+
+def test_a_module_in_this_folder_is_found_when_it_is_named(memec: Memec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])  # as for a console script
+    Path("own_env.py").write_text(OWN)
+    common = ("--steps", 60, "--evaluate-every", 0)
+    assert memec("train", "own_env:Own-v0", *common, "--out", "run").status == 0
+    assert memec("evaluate", "run", "--episodes", 1, "--env", "own_env:Own-v0").status == 0
+    assert memec("train", "own_env:Own-v0", "--resume", "run", "--steps", 70).status == 0
+
+
+def test_a_file_in_this_folder_does_not_stand_in_for_a_package(memec: Memec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    Path("colorsys.py").write_text("raise AssertionError")
+    before = list(sys.path)
+    assert memec("train", "CartPole-v1", "--steps", 60, "--evaluate-every", 0, "--out", "run").status == 0
+    assert memec("train", "colorsys:CartPole-v1", "--steps", 60, "--evaluate-every", 0, "--out", "other").status == 0
+    assert sys.path == before
+
+
+def test_a_module_that_raises_is_said_so(memec: Memec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path("half_done.py").write_text("import gymnasium\n1 / 0\n")
+    result = memec("train", "half_done:Own-v0")
+    assert result.status == 2 and "to import half_done raised ZeroDivisionError" in result.error
+
+
+def test_the_version_can_be_asked_for(tmp_path: Path) -> None:
+    assert package.__version__ == version("memec")
+    said = subprocess.run([sys.executable, "-m", "memec", "--version"], capture_output=True, text=True, cwd=tmp_path)
+    assert (said.returncode, said.stdout) == (0, f"memec {package.__version__}\n")
+
+
+def test_what_gymnasium_warns_of_comes_without_its_colours(memec: Memec) -> None:
+    result = memec("train", "CartPole", "--steps", 60, "--evaluate-every", 0)
+    assert "memec: Using the latest versioned environment `CartPole-v1`" in result.error
+    assert "[33m" not in result.error and "WARN" not in result.error
 
 
 def test_help_teaches_without_heavy_imports() -> None:

@@ -52,10 +52,15 @@ _HOMES = {
     "MemorySettings": "memec.memory",
 }
 __all__ = sorted(_HOMES)
+__version__: str
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for, so that `memec --help` need not wait for compilers and emulators."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("memec")
     if name not in _HOMES:
         raise AttributeError(f"module 'memec' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -1,5 +1,6 @@
 """The command line. It has no logic of its own, and imports what is heavy only when a command needs it."""
 
+import re
 import shlex
 import sys
 import warnings
@@ -29,13 +30,51 @@ app = typer.Typer(
 STRATEGY_OF = {"omega": "mellowmax", "temperature": "boltzmann", "epsilon_final": "epsilon-greedy", "bonus": "ucb"}
 """Which strategy is meant where only an option of it is given."""
 
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""How Gymnasium colours its warnings."""
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from memec import __version__
+
+        typer.echo(f"memec {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def every_command(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """Take the options that belong to no command."""
+
+
+def _look_here_too(env: str | None) -> str | None:
+    if env is not None:
+        from memec.envs.modules import look_here_too
+
+        look_here_too(env)
+    return env
+
+
+RunsEnvironment = Annotated[
+    str | None,
+    typer.Option(help="The run's environment, where it is a module:Id to import.", callback=_look_here_too),
+]
+
 
 @app.command()
 def train(
     context: typer.Context,
     env: Annotated[
         str | None,
-        typer.Argument(metavar="ENV", help="Any Gymnasium id, such as CartPole-v1, ALE/Pong-v5 or module:Id."),
+        typer.Argument(
+            metavar="ENV",
+            help="Any Gymnasium id, such as CartPole-v1, ALE/Pong-v5 or module:Id.",
+            callback=_look_here_too,
+        ),
     ] = None,
     agent: Annotated[
         str | None,
@@ -88,7 +127,7 @@ def train(
     from memec.envs.world import make
     from memec.experiments import run as experiment
     from memec.experiments.presets import default_agent, settings_for
-    from memec.experiments.run_settings import changes_from, keeping_frames
+    from memec.experiments.run_settings import changes_from, keeping_frames, on_device
 
     if resume is not None:
         given = [name for name in _given_options(context) if name not in ("resume", "steps", "env", "log")]
@@ -109,7 +148,7 @@ def train(
     named: dict[str, Any] = {"training": {"steps": steps, "evaluate_every_steps": evaluate_every}, "seed": seed}
     named["agent"] = {"explore": {name: value for name, value in options.items() if value is not None}}
     if device is not None:
-        named["agent"]["device"] = device
+        base = on_device(base, device)
     if keep_frames:
         base = keeping_frames(base)
     settings = base.changed(named).changed(changes_from(set_ or [], agent))
@@ -139,7 +178,7 @@ def _show(outcome: "Outcome") -> NoReturn:
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     episodes: Annotated[int, typer.Option(help="Greedy episodes to play.")] = 10,
-    env: Annotated[str | None, typer.Option(help="The run's environment, where it is a module:Id to import.")] = None,
+    env: RunsEnvironment = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the episodes. Default: the run's.")] = None,
     video: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Film the first of the episodes: a name in .mp4 or .gif.")
@@ -248,7 +287,7 @@ def report(
 def watch(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, in training or finished.")],
     port: Annotated[int, typer.Option(help="The port of the page. Default: a free one.")] = 0,
-    env: Annotated[str | None, typer.Option(help="The run's environment, where it is a module:Id to import.")] = None,
+    env: RunsEnvironment = None,
 ) -> None:
     """Open a page that shows a run live and the memories behind each decision, for this machine only."""
     from memec.watch.server import watch as serve
@@ -266,7 +305,7 @@ def list_() -> None:
 
 def _say(text: str) -> None:
     """Say something in one line; what a file or a module put into it cannot steer the terminal."""
-    line = " ".join(text.split())
+    line = " ".join(COLOUR.sub("", text).split()).removeprefix("WARN: ")
     print("memec: " + "".join(letter if letter.isprintable() else "?" for letter in line), file=Onlookers(), flush=True)
 
 

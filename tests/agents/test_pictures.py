@@ -99,5 +99,5 @@ def test_more_pictures_than_the_machine_holds_are_refused() -> None:
 
 
 def test_an_agent_without_a_memory_cannot_keep_its_pictures() -> None:
-    with pytest.raises(MemecError, match="d3qn has no memories"):
+    with pytest.raises(MemecError, match="d3qn has no memories: choose --agent mfec or nec"):
         keeping_frames(settings_for("CartPole-v1", "vector", agent="d3qn"))

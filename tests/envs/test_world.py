@@ -171,12 +171,57 @@ def test_training_ends_an_episode_with_a_life_and_evaluation_with_the_game() -> 
         assert world.game_over is not training
 
 
-@pytest.mark.parametrize("reward", [float("nan"), float("inf"), np.float32("-inf")])
+@pytest.mark.parametrize("reward", [float("nan"), float("inf"), np.float32("-inf"), 1e308, -1e101])
 def test_a_reward_that_is_not_finite_is_an_error(reward: Any) -> None:
     world = make(Scripted(VECTOR, spaces.Discrete(2), reward))
     world.reset(0)
     with pytest.raises(NotFiniteError, match="Scripted gave the reward"):
         world.step(0)
+
+
+@pytest.mark.parametrize("reward", [np.array([1.0]), [1.0], None, "much"])
+def test_a_reward_that_is_no_number_is_shown(reward: Any) -> None:
+    world = make(Scripted(VECTOR, spaces.Discrete(2), reward))
+    world.reset(0)
+    with pytest.raises(
+        MemecError, match=r"gave the reward (array\(\[1\.\]\)|\[1\.0\]|None|'much'): a reward must be one"
+    ):
+        world.step(0)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize(("method", "values"), [("step", 4), ("step", 6), ("reset", 3), ("reset", 1)])
+def test_the_form_of_the_older_gym_is_named(method: str, values: int, wrapped: bool) -> None:
+    class Old(Scripted):
+        def reset(self, **options: Any) -> Any:
+            return super().reset(**options) if method == "step" else (0,) * values
+
+        def step(self, action: Any) -> Any:
+            return (0,) * values
+
+    environment = Old(VECTOR, spaces.Discrete(2))
+    world = make(gymnasium.wrappers.TimeLimit(environment, 10) if wrapped else environment)
+    with pytest.raises(MemecError, match=rf"^the {method} of \w+ must return observation"):
+        (world.reset(0), world.step(0))
+
+
+def test_a_mistake_of_the_environments_own_in_unpacking_stays_what_it_is() -> None:
+    class Broken(Scripted):
+        def step(self, action: Any) -> Any:
+            _, _ = (1, 2, 3)
+
+    world = make(Broken(VECTOR, spaces.Discrete(2)))
+    world.reset(0)
+    with pytest.raises(ValueError, match="too many values to unpack"):
+        world.step(0)
+
+
+@pytest.mark.parametrize("missing", ["action_space", "observation_space"])
+def test_an_environment_without_its_spaces_is_told_so(missing: str) -> None:
+    environment = Scripted(VECTOR, spaces.Discrete(2))
+    delattr(environment, missing)
+    with pytest.raises(MemecError, match=f"Scripted has no {missing}"):
+        make(gymnasium.wrappers.TimeLimit(environment, 10))
 
 
 def test_an_error_inside_the_environment_comes_through_unchanged() -> None:

@@ -1,11 +1,15 @@
 """The loop through its events."""
 
+from collections.abc import Callable
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
 from memec import MFEC, make
+from memec.agents import AGENTS
+from memec.errors import EnvironmentFailedError, NotFiniteError
 from memec.explore import STRATEGIES, strategy
 from memec.train import Episode, Evaluation, Seeds, TrainingSettings, evaluating
 
@@ -61,8 +65,6 @@ def test_strategies_with_the_same_seed_do_not_share_their_luck() -> None:
 
 
 def test_an_evaluation_episode_that_never_ends_is_cut_off() -> None:
-    import gymnasium
-
     class Endless(gymnasium.Env[Any, Any]):
         observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
         action_space = gymnasium.spaces.Discrete(2)
@@ -76,6 +78,44 @@ def test_an_evaluation_episode_that_never_ends_is_cut_off() -> None:
     settings = TrainingSettings(steps=10, evaluate_every_steps=10, evaluation_episodes=1, evaluation_episode_steps=50)
     (evaluation,) = MFEC(Endless()).train(settings, [make(Endless())])
     assert isinstance(evaluation, Evaluation) and evaluation.mean_score == 50.0
+
+
+class Wrong(gymnasium.Env[Any, Any]):
+    """Gives a reward and an observation that are not as they should be, in every step."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, reward: float, observation: float) -> None:
+        self._answer = np.full(2, observation, np.float32), reward, False, False, {}
+
+    def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self._answer
+
+
+@pytest.mark.parametrize("agent", ["mfec", "nec", "vpec"])
+def test_the_blame_goes_to_what_is_not_finite(agent: str) -> None:
+    with pytest.raises(EnvironmentFailedError, match="gave the reward 1e"):
+        AGENTS[agent](Wrong(reward=1e308, observation=0.0)).learn(50)
+    with pytest.raises(EnvironmentFailedError, match="an observation with NaN"):
+        AGENTS[agent](Wrong(reward=0.0, observation=float("nan"))).learn(50)
+
+
+def test_what_goes_wrong_with_sound_observations_is_not_laid_on_them() -> None:
+    agent = MFEC(Wrong(reward=0.0, observation=0.0))
+    agent.act = raising(NotFiniteError("the belief says inf"))  # type: ignore[method-assign]
+    with pytest.raises(EnvironmentFailedError, match=r"learned from .* rewards failed before step 1: the belief says"):
+        agent.learn(50)
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def fail(*_: Any) -> Any:
+        raise error
+
+    return fail
 
 
 def test_streams_of_a_seed_are_independent() -> None:

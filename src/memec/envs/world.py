@@ -4,9 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from importlib import import_module
-from math import isfinite
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import gymnasium
 import numpy as np
@@ -14,6 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
+from memec.envs.modules import import_module_of
 from memec.envs.observation import fit_observation
 from memec.envs.registration import register
 from memec.envs.rooms import FourRoom, OpenRoom
@@ -22,6 +21,13 @@ from memec.errors import MemecError, NotFiniteError
 
 ATARI_PREFIX = "ALE/"
 ATARI_SETTINGS = {"sticky_actions", "no_op_after_life_loss", "empty_stack_after_life_loss"}
+LARGEST_REWARD = 1e100
+"""Sums and squares of larger ones would not stay finite."""
+FORMS = {
+    "step": "observation, reward, terminated, truncated and info (five values, where the older Gym had four)",
+    "reset": "observation and info (two values, where the older Gym had one)",
+}
+"""What an environment's methods must return."""
 
 
 class World:
@@ -44,7 +50,7 @@ class World:
     )
 
     def __init__(self, environment: gymnasium.Env[Any, Any], id: str) -> None:
-        space = environment.action_space
+        space = _space(environment, "action_space", id)
         if not isinstance(space, Discrete):
             raise MemecError(f"memec chooses among numbered actions (Discrete), but {id} has the action space {space}.")
         self.environment = environment
@@ -56,7 +62,7 @@ class World:
         # Numbers of the space's own type, as its samples are: Gymnasium checks them more quickly than an int.
         number = space.dtype.type if self.is_random else int
         self._moves = [number(self.first_action + action) for action in range(self.actions)]
-        self.observation = fit_observation(environment.observation_space)
+        self.observation = fit_observation(_space(environment, "observation_space", id))
         self._fit = self.observation.__call__  # a method is called more quickly than an object
         self.game_over = True
         """Whether the last episode ended with its game: False when only a life was lost."""
@@ -68,16 +74,27 @@ class World:
 
     def reset(self, seed: int | None = None) -> NDArray[Any]:
         """Begin an episode; a seed begins it the same way every time."""
-        raw, _ = self.environment.reset(seed=seed)
+        try:
+            raw, _ = self.environment.reset(seed=seed)
+        except (TypeError, ValueError) as error:
+            self._say_which_form(error, "reset")
         observed = self._observed = self.observation(raw)
         return observed
 
     def step(self, action: int) -> tuple[NDArray[Any], float, bool, bool]:
         """Take an action from 0 to n-1: the new observation, the reward, whether terminated, whether truncated."""
-        raw, reward, terminated, truncated, info = self.environment.step(self._moves[action])
-        reward = float(reward)
-        if not isfinite(reward):
-            raise NotFiniteError(f"{self.id} gave the reward {reward}: rewards must be finite numbers.")
+        try:
+            raw, reward, terminated, truncated, info = self.environment.step(self._moves[action])
+        except (TypeError, ValueError) as error:
+            self._say_which_form(error, "step")
+        try:
+            reward = float(reward)
+        except (TypeError, ValueError):
+            raise MemecError(f"{self.id} gave the reward {reward!r}: a reward must be one plain number.") from None
+        if not -LARGEST_REWARD <= reward <= LARGEST_REWARD:
+            raise NotFiniteError(
+                f"{self.id} gave the reward {reward}: rewards must be finite numbers, of at most {LARGEST_REWARD:g}."
+            )
         if terminated or truncated:
             self.game_over = info["game_over"] if self._has_lives else True
         observed = self._observed = self._fit(raw)
@@ -104,6 +121,17 @@ class World:
         if self._observed is None:
             raise MemecError(f"{self.id} has no state before its first reset.")
         return self._observed
+
+    def _say_which_form(self, error: Exception, method: str) -> NoReturn:
+        """Raise a sentence where a method did not return what Gymnasium's does; other errors as they are."""
+        place = error.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        where = "" if place is None else str(place.tb_frame.f_globals.get("__name__"))
+        # the environment's own mistakes are raised in its own module
+        if "unpack" in str(error) and where.partition(".")[0] in ("memec", "gymnasium"):
+            raise MemecError(f"the {method} of {self.id} must return {FORMS[method]}.") from None
+        raise error
 
     def close(self) -> None:
         """Release what the environment holds."""
@@ -132,7 +160,7 @@ def make(
     if not isinstance(env, str):
         raise MemecError(f"An environment is a Gymnasium environment or its id, not {type(env).__name__}.")
     options = env_options if render_mode is None else {"render_mode": render_mode, **env_options}
-    name = _import_module_of(env)
+    name = import_module_of(env)
     if name.startswith(ATARI_PREFIX):
         environment = _make_atari(name, training, options)
     elif foreign := ATARI_SETTINGS.intersection(options):
@@ -158,17 +186,6 @@ def _make_atari(id: str, training: bool, options: dict[str, Any]) -> gymnasium.E
         return Atari(id, **settings)
     except TypeError as error:
         raise MemecError(f"{id} cannot be made with the options {options}: {error}.") from error
-
-
-def _import_module_of(id: str) -> str:
-    """Import the module of `module:Id`, which registers its environments, and give the id alone."""
-    module, _, name = id.rpartition(":")
-    if module:
-        try:
-            import_module(module)
-        except ModuleNotFoundError as error:
-            raise MemecError(f"{id} cannot be made: there is no module named {error.name!r}.") from error
-    return name
 
 
 def _make_registered(id: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
@@ -209,6 +226,13 @@ def _unknown_environment(id: str) -> MemecError:
     if nearest:
         return MemecError(f"Unknown environment {id!r}: did you mean {by_spelling[nearest[0]]!r}?")
     return MemecError(f"Unknown environment {id!r}: nothing of a similar name is registered with Gymnasium.")
+
+
+def _space(environment: gymnasium.Env[Any, Any], which: str, id: str) -> gymnasium.Space[Any]:
+    space = getattr(environment, which, None)
+    if not isinstance(space, gymnasium.Space):
+        raise MemecError(f"{id} has no {which}: an environment must say which there are, as a space of Gymnasium.")
+    return space
 
 
 def _is_atari(environment: object) -> bool:

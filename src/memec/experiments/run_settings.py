@@ -44,9 +44,18 @@ KEPT_FRAMES = 20_000
 
 def keeping_frames(settings: RunSettings) -> RunSettings:
     """Return these settings with pictures of memories kept."""
-    if "memory" not in type(settings.agent).model_fields:
-        raise MemecError(f"{settings.agent.name} has no memories of which pictures could be kept.")
+    memory = getattr(settings.agent, "memory", None)
+    if memory is None or "keep_frames" not in type(memory).model_fields:
+        what = "has no memories" if memory is None else "keeps its memories without pictures"
+        raise MemecError(f"{settings.agent.name} {what}: choose --agent mfec or nec for --keep-frames.")
     return settings.changed({"agent": {"memory": {"keep_frames": KEPT_FRAMES}}})
+
+
+def on_device(settings: RunSettings, device: str) -> RunSettings:
+    """Return these settings with the network on this device."""
+    if "device" not in type(settings.agent).model_fields:
+        raise MemecError(f"{settings.agent.name} has no network: choose --agent nec or d3qn for --device {device}.")
+    return settings.changed({"agent": {"device": device}})
 
 
 def changes_from(assignments: list[str], agent: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import NonNegativeInt, PositiveInt
 
 from memec.envs.world import World
-from memec.errors import MemecError, NotFiniteError, environment_failed
+from memec.errors import EnvironmentFailedError, MemecError, NotFiniteError, environment_failed
 from memec.settings import Settings
 from memec.train.evaluation import evaluating
 from memec.train.events import TICK_SECONDS, Episode, Event, Tick
@@ -76,15 +76,18 @@ class Loop:
             step = self.step + 1
             try:
                 action = agent.act(observation, state_id)
-            except NotFiniteError:
-                raise environment_failed(f"returned an observation with NaN or infinity before step {step}.") from None
+            except NotFiniteError as error:
+                raise _not_finite(error, observation, f"before step {step}") from None
             try:
                 observation, reward, terminated, truncated = world.step(action)
-            except NotFiniteError as error:
+            except MemecError as error:
                 raise environment_failed(f"failed at step {step}: {error}") from None
             except Exception as error:
                 raise environment_failed(f"raised {type(error).__name__} at step {step}: {error}") from error
-            agent.observe(reward, observation, terminated, truncated)
+            try:
+                agent.observe(reward, observation, terminated, truncated)
+            except NotFiniteError as error:
+                raise _not_finite(error, observation, f"at step {step}") from None
             self.step = step
             self._score += reward
             self._actions.append(action)
@@ -159,9 +162,16 @@ class Loop:
             self._actions = []
         try:
             self._observation = self._world.reset(seed)
-        except MemecError:
-            raise
+        except MemecError as error:
+            raise environment_failed(f"failed when it was reset after step {self.step}: {error}") from None
         except Exception as error:
             when = f"when it was reset after step {self.step}"
             raise environment_failed(f"raised {type(error).__name__} {when}: {error}") from error
         return self._observation
+
+
+def _not_finite(error: NotFiniteError, observation: Observation, when: str) -> EnvironmentFailedError:
+    """Blame the observation only where it is not finite itself."""
+    if np.isfinite(observation).all():
+        return EnvironmentFailedError(f"What was learned from the environment's rewards failed {when}: {error}")
+    return environment_failed(f"returned an observation with NaN or infinity {when}.")
