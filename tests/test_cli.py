@@ -225,6 +225,13 @@ def test_what_gymnasium_warns_of_comes_without_its_colours(memec: Memec) -> None
     assert "[33m" not in result.error and "WARN" not in result.error
 
 
+def test_a_process_that_may_open_no_more_files_says_so(tmp_path: Path) -> None:
+    command = f"ulimit -n 4; exec {sys.executable} -m memec train CartPole-v1 --agent mfec --steps 60 --out run"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 2 and "Too many files are open" in result.stderr, result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 def test_help_teaches_without_heavy_imports() -> None:
     script = (
         "import sys; from memec import cli; sys.argv=['memec','--help']\ntry: cli.main()\nexcept SystemExit: pass\n"

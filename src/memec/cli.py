@@ -5,6 +5,7 @@ import shlex
 import sys
 import warnings
 from contextlib import suppress
+from errno import EMFILE, ENFILE
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -320,6 +321,11 @@ def main() -> None:
         sys.exit(2)
     except MemecError as error:
         _say(str(error))
+        sys.exit(2)
+    except OSError as error:
+        if error.errno not in (EMFILE, ENFILE):
+            raise
+        _say("Too many files are open: raise the limit, such as by ulimit -n 1024, or close what is not needed.")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
