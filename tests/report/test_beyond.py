@@ -1,5 +1,6 @@
 """The page on what goes beyond the paper says what the recorded runs say."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,12 @@ def test_the_ablation_tells_the_parts_apart() -> None:
     page = beyond_page(runs)
     assert "| 500 |" in line(page, "the agent itself") and "| 70 |" in line(page, "without doubt")
     assert "500 (1 seed" in line(page, "CartPole")
+
+
+def test_runs_of_another_study_have_no_part_in_it() -> None:
+    ours = run("CartPole-v1", 100, [500.0] * 100, 500, 50_000)
+    league = replace(run("CartPole-v1", 300, [90.0] * 25, 2_000, 50_000), preset="league")
+    assert beyond_page([ours, league]) == beyond_page([league, ours]) == beyond_page([ours])
 
 
 def test_without_a_run_of_vpec_there_is_nothing_to_say(tmp_path: Path) -> None:

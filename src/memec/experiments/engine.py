@@ -3,12 +3,12 @@
 import time
 import traceback
 from collections.abc import Generator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from memec.errors import MemecError
-from memec.experiments import run as experiment
-from memec.experiments.run_settings import RunSettings
+from memec.experiments.run_settings import MEMEC, RunSettings
 from memec.train import RunFolder
 
 GIGABYTE = 1e9
@@ -33,6 +33,8 @@ class Job(NamedTuple):
     settings: RunSettings
     preset: str
     command: str
+    runner: str = MEMEC
+    """The module that does it, by a `run`, a `resume` and a `SETTINGS` of its own."""
 
     @property
     def memory(self) -> float:
@@ -48,7 +50,8 @@ class Job(NamedTuple):
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
         """Make the job of plain data."""
-        read = {"folder": Path(content["folder"]), "settings": RunSettings.read(content["settings"])}
+        settings = import_module(content["runner"]).SETTINGS.read(content["settings"])
+        read = {"folder": Path(content["folder"]), "settings": settings}
         return cls(**(content | read))
 
 
@@ -80,10 +83,11 @@ def work(job: Job) -> Ended:
     """Do a run, or what is missing of it, in this process; whatever goes wrong is the run's own failure."""
     try:
         _wait_until_free(job.folder)
+        runner = import_module(job.runner)
         if (job.folder / "run.json").exists():
-            outcome = experiment.resume(job.folder, progress=False)
+            outcome = runner.resume(job.folder, env=job.settings.environment.id, progress=False)
         else:
-            outcome = experiment.run(job.settings, job.folder, preset=job.preset, command=job.command, progress=False)
+            outcome = runner.run(job.settings, job.folder, preset=job.preset, command=job.command, progress=False)
         record = RunFolder.open(job.folder).record()
     except MemecError as error:
         return Ended(job.name, "failed", str(error))

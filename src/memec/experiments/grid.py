@@ -11,7 +11,7 @@ from typing import Any
 from memec.agents import AGENTS
 from memec.errors import MemecError, unknown_name
 from memec.experiments.presets import settings_for
-from memec.experiments.run_settings import RunSettings, changes_from
+from memec.experiments.run_settings import MEMEC, RunSettings, changes_from
 from memec.explore import STRATEGIES
 
 SMALL = {
@@ -59,6 +59,8 @@ class GridRun:
     """What tells runs of one strategy apart, such as omega9 in the search for omega."""
     study: str = ""
     """The part of all results that this belongs to, where that does not follow from the environment."""
+    runner: str = MEMEC
+    """The module that does it: another one for what is no agent of memec's."""
 
     @property
     def agent(self) -> str:

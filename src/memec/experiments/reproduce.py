@@ -12,7 +12,6 @@ from memec.experiments.engine import Engine, Job
 from memec.experiments.grid import GridRun, differences
 from memec.experiments.pace import Pace, all_together, in_words
 from memec.experiments.results import Results
-from memec.experiments.run_settings import RunSettings
 from memec.train import RunFolder
 from memec.train.stopping import StopRequest
 
@@ -39,7 +38,7 @@ class Study(NamedTuple):
         if not (path / "run.json").exists():
             return "to do"
         record = RunFolder.open(path).record()
-        differing = differences(RunSettings.read(record["settings"]), run.settings)
+        differing = differences(run.settings.read(record["settings"]), run.settings)
         if differing:
             raise MemecError(
                 f"{path} was made with other settings: {'; '.join(differing[:3])}. "
@@ -95,7 +94,7 @@ def reproduce(study: Study, engine: Engine, workers: int, *, command: str = "", 
         if states[run.name] == "finished":  # perhaps by a driver that was killed before it could export
             _keep(study, run, keep_checkpoints)
     to_do = [run for run in study.runs if states[run.name] not in DONE]
-    jobs = [Job(run.name, run.folder(study.out), run.settings, run.preset, command) for run in to_do]
+    jobs = [Job(run.name, run.folder(study.out), run.settings, run.preset, command, run.runner) for run in to_do]
     pace = _pace(study, states)
     board = Board(study.runs, to_do, study.out, pace, workers)
     board.say(board.summary())

@@ -14,7 +14,6 @@ from typing import Any
 
 from memec.errors import MemecError
 from memec.experiments.grid import GridRun, differences, digest
-from memec.experiments.run_settings import RunSettings
 from memec.train import RunFolder
 from memec.train.files import read_json, whole_file, write_json
 
@@ -36,7 +35,7 @@ class Results:
         curve = self._record(run.part)["curves"].get(_curve(run))
         if curve is None:
             return False
-        there = RunSettings.read(curve["settings"] | {"seed": run.seed})
+        there = run.settings.read(curve["settings"] | {"seed": run.seed})
         differing = differences(there, run.settings)
         if differing:
             raise MemecError(

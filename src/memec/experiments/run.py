@@ -20,6 +20,8 @@ from memec.train.recording import Recording
 from memec.train.run_folder import Status
 from memec.train.tensorboard import TensorBoard
 
+SETTINGS = RunSettings
+"""What a run here is decided by."""
 EXIT_STATUS = {"signal 2": 130, "signal 15": 143}
 
 

@@ -11,6 +11,9 @@ from memec.settings import Settings, setting_names
 from memec.train import TrainingSettings
 from memec.train.checkpoint import CheckpointSettings
 
+MEMEC = "memec.experiments.run"
+"""The module that does runs of memec's own agents."""
+
 
 class EnvironmentSettings(Settings):
     """Which world, and how it is set up."""

@@ -65,7 +65,7 @@ TARGETS = (
 def write_beyond(folder: Path, page: Path) -> None:
     """Write the page from the runs below a folder of results."""
     runs = find_runs(folder).runs
-    if not any(run.subject[1] == "vpec" for run in runs):
+    if not any(map(_is_ours, runs)):
         raise MemecError(f"{folder} holds no finished run of vpec to report on: see `memec reproduce better`.")
     with saying_where(page):
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def write_beyond(folder: Path, page: Path) -> None:
 
 def beyond_page(runs: Sequence[Run], calibration: Table | None = None) -> str:
     """Return the page as Markdown."""
-    ours, paper = curves_of(run for run in runs if run.subject[1] == "vpec"), [run for run in runs if _is_papers(run)]
+    ours, paper = curves_of(filter(_is_ours, runs)), [run for run in runs if _is_papers(run)]
     whole = {curve.environment: curve for curve in ours if _ablated(curve) == ""}
     rows = [_target_row(target, whole.get(target.environment), curves_of(paper)) for target in TARGETS]
     columns = ("", "after steps", "the paper's best MFEC", "vpec, mean ± std", "IQM [95%]", "worst seed", "target", "")
@@ -107,6 +107,10 @@ def beyond_page(runs: Sequence[Run], calibration: Table | None = None) -> str:
         "\n".join(f"    {command}" for command in COMMANDS),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _is_ours(run: Run) -> bool:
+    return run.preset == "tuned" and run.subject[1] == "vpec"
 
 
 def _is_papers(run: Run) -> bool:
