@@ -172,7 +172,7 @@ def train(baseline: Baseline, seed: int) -> Watch:
     worlds = [make(baseline.environment, training=False) for _ in range(EVALUATIONS["evaluation_episodes"])]
     watch = Watch(baseline, seed, worlds)
     algorithm = getattr(stable_baselines3, baseline.algorithm.upper())
-    settings = {name: _scheduled(value) for name, value in baseline.settings.items()}
+    settings = {name: scheduled(value) for name, value in baseline.settings.items()}
     algorithm("MlpPolicy", environment, seed=seed, device="cpu", **settings).learn(baseline.steps, callback=watch)
     for world in worlds:
         world.close()
@@ -243,7 +243,7 @@ def seconds_left(curves: Sequence[str], took: dict[str, list[float]]) -> float:
     return sum(float(np.mean(took.get(curve, everything))) for curve in curves)
 
 
-def _scheduled(value: Any) -> Any:
+def scheduled(value: Any) -> Any:
     """Turn the zoo's `lin_X` into what falls from X to 0 over the budget."""
     if not isinstance(value, str):
         return value
