@@ -213,6 +213,41 @@ def test_a_module_that_raises_is_said_so(memec: Memec, monkeypatch: pytest.Monke
     assert result.status == 2 and "to import half_done raised ZeroDivisionError" in result.error
 
 
+LONG = """
+import gymnasium, numpy as np
+from gymnasium.spaces import Box, Dict, Discrete
+SPACES = {
+    "Dict": Dict({"picture": Box(0, 255, (64, 64, 3), np.uint8), "speed": Box(-1, 1, (2,))}),
+    "Picture": Box(0, 1, (84, 84, 3), np.float32),
+    "Number": Discrete(100_000),
+}
+class Long(gymnasium.Env):
+    action_space = Discrete(3)
+    def __init__(self, kind):
+        self.observation_space = SPACES[kind]
+    def reset(self, *, seed=None, options=None):
+        self.observation_space.seed(seed)
+        return self.observation_space.sample(), {}
+    def step(self, action):
+        return self.observation_space.sample(), float(action), bool(action), False, {}
+for kind in SPACES:
+    gymnasium.register(f"{kind}-v0", Long, kwargs={"kind": kind})
+"""
+
+
+@pytest.mark.parametrize("kind", ["Dict", "Picture", "Number"])
+def test_observations_too_long_for_the_default_agent_get_one_that_fits(
+    memec: Memec, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    Path("long_env.py").write_text(LONG)
+    result = memec("train", f"long_env:{kind}-v0", "--steps", 20, "--evaluate-every", 0, "--out", "run")
+    assert result.status == 0, result.error
+    assert result.error.count("too many for vpec to remember: mfec is taken instead") == 1
+    agent = json.loads(Path("run/run.json").read_text())["settings"]["agent"]
+    assert agent["name"] == "mfec" and agent["memory"]["capacity"] == 10_000
+
+
 def test_the_version_can_be_asked_for(tmp_path: Path) -> None:
     assert package.__version__ == version("memec")
     said = subprocess.run([sys.executable, "-m", "memec", "--version"], capture_output=True, text=True, cwd=tmp_path)

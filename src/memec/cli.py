@@ -80,8 +80,8 @@ def train(
     agent: Annotated[
         str | None,
         typer.Option(
-            help="The agent; `memec list` shows them. Default: vpec, but mfec for pictures, for a strategy of its own "
-            "and for --preset paper."
+            help="The agent; `memec list` shows them. Default: vpec, but mfec for pictures and other long "
+            "observations, for a strategy of its own and for --preset paper."
         ),
     ] = None,
     explore: Annotated[
@@ -143,8 +143,11 @@ def train(
     if explore is None:
         explore = next((STRATEGY_OF[name] for name, value in options.items() if value is not None), None)
     if agent is None:
-        particular = preset != "tuned" or explore is not None
-        agent = "mfec" if particular else default_agent(world.observation.kind)
+        agent, remark = default_agent(world.observation.kind, world.observation.shape, world.actions)
+        if preset != "tuned" or explore is not None:
+            agent = "mfec"
+        elif remark is not None:
+            _say(remark)
     base = settings_for(env, world.observation.kind, agent=agent, preset=preset, explore=explore)
     named: dict[str, Any] = {"training": {"steps": steps, "evaluate_every_steps": evaluate_every}, "seed": seed}
     named["agent"] = {"explore": {name: value for name, value in options.items() if value is not None}}

@@ -496,6 +496,31 @@ def test_familiar_states_save_time_and_change_nothing(explore: Any, options: dic
     assert look_up.call_count < 3_000
 
 
+def test_long_observations_do_not_fill_the_machine_as_familiar_states() -> None:
+    agents = MFEC(Blink(1_024)), MFEC(Blink(1_025))
+    called = []
+    for agent in agents:
+        with mock.patch.object(agent.memory, "make_familiar", wraps=agent.memory.make_familiar) as familiar:
+            agent.learn(50)
+        called.append(familiar.called)
+    assert called == [True, False]
+
+
+class Blink(gymnasium.Env[Any, Any]):
+    """Every episode is one step from the same long observation."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, numbers: int) -> None:
+        self.observation_space = Box(-1, 1, (numbers,), np.float32)
+
+    def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
+        return np.ones(self.observation_space.shape or (), np.float32), {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self.reset()[0], 1.0, True, False, {}
+
+
 def test_a_better_return_changes_the_next_visit() -> None:
     """Left pays 1 and right nothing, until both are familiar; then right pays 9."""
 

@@ -65,6 +65,10 @@ GENERAL_SETTINGS = {
 """What an environment gets of which only the kind of observation is known."""
 
 
+LONGEST_FAMILIAR = 1_024
+"""Thousands of familiar states are known by all their numbers: longer observations would take gigabytes."""
+
+
 class MFEC(Agent):
     """Remembers for every state and action the best return that ever followed, and acts by the most similar memories.
 
@@ -93,6 +97,7 @@ class MFEC(Agent):
         settings = (settings or self.general_settings(world.observation.kind)).changed(changes)
         super().__init__(world, settings, settings.explore, seed, owns_world=isinstance(env, str))
         fit = self.world.observation
+        self._brief = world.is_vector and int(np.prod(fit.shape)) <= LONGEST_FAMILIAR
         self._embedding: Embedding | None = None
         key_size = key_size_of(settings.embed, fit.shape, fit.dtype)
         self.memory = Memory(settings.memory, self.world.actions, key_size, seed=self.seeds.number("network", 1))
@@ -115,7 +120,7 @@ class MFEC(Agent):
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Recall what each action led to in the most similar moments (Eq. 4), and let the strategy choose."""
-        known = self.memory.recall_familiar(observation.tobytes()) if self.world.is_vector else None
+        known = self.memory.recall_familiar(observation.tobytes()) if self._brief else None
         key, this_state, recall, policy = known or self._look_up(observation, state_id)
         self._decisions += 1
         if policy is None:
@@ -288,7 +293,7 @@ class MFEC(Agent):
         """Recall a state that is not familiar; it becomes so where each action is known, and may keep its policy."""
         key, this_state = self.embed(observation), state_id()
         recall = self.memory.recall(key, self._known_by(this_state), fleeting=True)
-        if not (self.world.is_vector and recall.all_exact):
+        if not (self._brief and recall.all_exact):
             return key, this_state, recall, None
         policy = lasting_policy(self.explore, Belief(recall.values))
         return self.memory.make_familiar(observation.tobytes(), Known(key, this_state, recall, policy))

@@ -1,5 +1,6 @@
 """Full, named sets of settings: the paper's own, and general ones for any other environment."""
 
+from math import prod
 from typing import Any, Literal, NamedTuple
 
 from memec.agents import AGENTS
@@ -71,9 +72,21 @@ GENERAL_TRAINING = {
 }
 
 
-def default_agent(kind: str) -> str:
-    """Return the agent that measured best for this kind of observation."""
-    return "mfec" if kind == "frames" else "vpec"
+MOST_COMPARED = 10_000
+"""Numbers of an observation times actions up to which VPEC's memory, which keeps all of them, stays below 10 GB."""
+
+
+def default_agent(kind: str, shape: tuple[int, ...], actions: int) -> tuple[str, str | None]:
+    """Return the agent that measured best for such observations, and what to say where it would not fit."""
+    if kind == "frames":
+        return "mfec", None
+    numbers = prod(shape)
+    if numbers * actions <= MOST_COMPARED:
+        return "vpec", None
+    return (
+        "mfec",
+        f"{numbers:,} numbers and {actions} actions are too many for vpec to remember: mfec is taken instead.",
+    )
 
 
 def settings_for(
