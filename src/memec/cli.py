@@ -281,9 +281,15 @@ def report(
         write_beyond(folder, beyond)
         typer.echo(f"Beyond the paper: {beyond}")
         return
-    from memec.report.study import report as make_report
+    from memec.experiments.presets import preset_of
+    from memec.report import study
 
-    for line in make_report(folder, out, verdict):
+    said = (
+        study.report(folder, out, preset_of)
+        if verdict is None
+        else study.report_verdict(folder, verdict, preset_of, out)
+    )
+    for line in said:
         typer.echo(line)
 
 

@@ -56,7 +56,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(study: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_page(study, tmp_path_factory.mktemp("page") / "report.html").as_uri()
+    file = tmp_path_factory.mktemp("page") / "report.html"
+    return write_page(study, file, lambda settings, any_omega=False: "paper").as_uri()
 
 
 def open_page(page: Any, address: str) -> None:
@@ -69,7 +70,7 @@ def open_page(page: Any, address: str) -> None:
 
 def data_of(folder: Path) -> dict[str, Any]:
     found = find_runs(folder, unfinished=True)
-    return page_data(found.runs, found.passed_over, folder)
+    return page_data(found.runs, found.passed_over, folder, lambda settings, any_omega=False: "paper")
 
 
 def test_the_table_says_what_the_csv_files_hold(page: Any, study: Path, address: str) -> None:
@@ -142,7 +143,7 @@ def test_every_run_shows_its_settings(page: Any, address: str) -> None:
 
 def test_the_verdict_stands_where_the_runs_are_the_papers(page: Any, address: str) -> None:
     open_page(page, address)
-    assert "not yet run" in page.text_content("#table-verdict")
+    assert "not run at the paper's budget" in page.text_content("#table-verdict")
 
 
 def test_nothing_is_cut_off_on_a_phone_or_a_laptop(page: Any, address: str, screenshots: Path | None) -> None:

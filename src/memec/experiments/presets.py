@@ -175,3 +175,37 @@ def _paper_strategy(agent: str, domain: Domain | None, kind: str, explore: str |
     if domain is None or explore is None:
         return {}
     return {"omega": domain.omega} if explore == "mellowmax" else PAPER_STRATEGIES.get((agent, explore, kind), {})
+
+
+def preset_of(content: dict[str, Any], *, any_omega: bool = False) -> str | None:
+    """Return which reading of the paper a run's settings are, by themselves and not by the name they were given.
+
+    None if any differs but the seed, the budget, what is saved and on what it runs; on request omega may differ, too.
+    """
+    try:
+        settings = RunSettings.read(content)
+        environment, agent = settings.environment.id, settings.agent
+        if environment not in PAPER:
+            return None
+        for preset in ("paper", "released"):
+            kind = "frames" if environment.startswith("ALE/") else "vector"
+            name = agent.explore.name
+            try:
+                expected = settings_for(environment, kind, agent=agent.name, preset=preset, explore=name)
+            except MemecError:  # it has no such agent
+                continue
+            if _comparable(settings, any_omega) == _comparable(expected, any_omega):
+                return preset
+    except MemecError:
+        pass
+    return None
+
+
+def _comparable(settings: RunSettings, any_omega: bool) -> dict[str, Any]:
+    content = settings.model_dump(mode="json", exclude={"seed", "checkpoint"})
+    content["training"].pop("steps")
+    for name in ("device", "threads"):
+        content["agent"].pop(name, None)
+    if any_omega:
+        content["agent"]["explore"].pop("omega", None)
+    return content

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from memec.report.runs import Curve, Run
-from memec.report.stats import Values, probability_of_improvement, steps_to_reach
+from memec.report.significance import probability_of_improvement
+from memec.report.stats import Values, steps_to_reach
 from memec.report.tables import NOTHING, Table
 
 PRESET = "zoo"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from memec.errors import MemecError
+from memec.report.authors import TheirRun
 from memec.report.paper import AGENT_TITLES, short_name, title_of
 from memec.report.runs import Curve
 
@@ -16,14 +17,20 @@ COLOURS = {
     "thompson": "#9467bd",
 }
 BASELINE = "d3qn"
+AUTHORS = "authors' code, each seed"
 BASELINE_COLOUR = "#555555"
 FORMATS = ("png", "svg")
 DOCUMENT_FORMAT = "png"
 """For pages: a picture of many curves is smaller in pixels than in lines."""
 
 
-def draw_environment(environment: str, curves: Sequence[Curve], folder: Path, suffix: str = "") -> list[Path]:
-    """Draw the learning curves of an environment, mean and standard deviation over seeds, and return the pictures."""
+def draw_environment(
+    environment: str, curves: Sequence[Curve], folder: Path, suffix: str = "", authors: Sequence[TheirRun] = ()
+) -> list[Path]:
+    """Draw the learning curves of an environment, mean and standard deviation over seeds, and return the pictures.
+
+    Runs of the authors' code are drawn seed by seed, dotted.
+    """
     pyplot = _pyplot()
     baselines = [curve for curve in curves if curve.agent == BASELINE]
     others = [curve for curve in curves if curve.agent != BASELINE]
@@ -36,10 +43,16 @@ def draw_environment(environment: str, curves: Sequence[Curve], folder: Path, su
     for axis, (agent, shown) in zip(axes[0], panels, strict=True):
         for curve in shown:
             _draw_curve(axis, curve)
+        for run in authors:
+            if run.subject[:2] == (environment, agent):
+                colour = COLOURS.get(run.strategy)
+                axis.plot(run.steps, run.scores, color=colour, linestyle=":", linewidth=0.9, label=AUTHORS)
         axis.set(title=AGENT_TITLES.get(agent, agent), xlabel="steps")
         axis.grid(alpha=0.3)
     axes[0][0].set_ylabel("greedy score")
     lines = {line.get_label(): line for axis in axes[0] for line in axis.get_lines()}
+    if AUTHORS in lines:  # the sign of all of their strategies
+        lines[AUTHORS] = axes[0][0].plot([], [], color="black", linestyle=":", linewidth=0.9)[0]
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=3 * len(panels), fontsize="small")
     seeds = sorted({len(curve.seeds) for curve in curves})
     count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"

@@ -10,26 +10,29 @@ from typing import Any
 import numpy as np
 
 from memec.errors import MemecError
-from memec.report.claims import judged
-from memec.report.evidence import Evidence
-from memec.report.paper import AGENT_TITLES, DOMAINS, GAMES, title_of
+from memec.report.claims import claims
+from memec.report.judging import TEXT, judged
+from memec.report.paper import AGENT_TITLES, GAMES, title_of
 from memec.report.runs import Curve, Run, curves_of, find_runs
+from memec.report.sorting import PresetOf, readings_of, sort_runs
 from memec.report.stats import final_scores, interquartile_mean, spread
 from memec.report.tables import Table, atari_table, scores_table
 from memec.train.files import whole_file
 from memec.train.run_folder import saying_where
 
-PAPER = "paper"
 MARK = re.compile(r"<!-- (\w+) -->|/\* (\w+) \*/")
 
 
-def write_page(folder: Path, file: Path) -> Path:
-    """Write the report of all runs below a folder, finished or not, as one page."""
+def write_page(folder: Path, file: Path, preset_of: PresetOf | None = None) -> Path:
+    """Write the report of all runs below a folder, finished or not, as one page.
+
+    With `preset_of` the paper is judged by those that have its settings.
+    """
     found = find_runs(folder, unfinished=True)
     if not found.runs:
         reason = f" {found.passed_over[0]}" if found.passed_over else ""
         raise MemecError(f"{folder} holds no run with evaluations to report on.{reason}")
-    content = page(found.runs, found.passed_over, folder)
+    content = page(found.runs, found.passed_over, folder, preset_of)
     with saying_where(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(file) as whole:
@@ -37,7 +40,7 @@ def write_page(folder: Path, file: Path) -> Path:
     return file
 
 
-def page(runs: Sequence[Run], passed_over: Sequence[str], folder: Path) -> str:
+def page(runs: Sequence[Run], passed_over: Sequence[str], folder: Path, preset_of: PresetOf | None = None) -> str:
     """Return the page; whatever the runs say stands in it as data, which its script shows as text."""
     try:
         plotly = files("plotly").joinpath("package_data/plotly.min.js").read_text(encoding="utf-8")
@@ -46,7 +49,7 @@ def page(runs: Sequence[Run], passed_over: Sequence[str], folder: Path) -> str:
     static = files("memec.report").joinpath("static")
     parts = {
         "plotly": plotly,
-        "data": _embedded(page_data(runs, passed_over, folder)),
+        "data": _embedded(page_data(runs, passed_over, folder, preset_of)),
         "style": static.joinpath("style.css").read_text() + static.joinpath("report.css").read_text(),
         "theme": static.joinpath("theme.js").read_text(),
         "script": static.joinpath("report.js").read_text(),
@@ -55,16 +58,15 @@ def page(runs: Sequence[Run], passed_over: Sequence[str], folder: Path) -> str:
     return MARK.sub(lambda mark: parts[mark[1] or mark[2]], template)
 
 
-def page_data(runs: Sequence[Run], passed_over: Sequence[str], folder: Path) -> dict[str, Any]:
+def page_data(
+    runs: Sequence[Run], passed_over: Sequence[str], folder: Path, preset_of: PresetOf | None = None
+) -> dict[str, Any]:
     """Return everything the page shows."""
     finished = [run for run in runs if run.status == "finished"]
     curves = curves_of(finished)
-    main = [run for run in finished if run.preset == PAPER and not run.searched and run.subject[0] in DOMAINS]
     tables = [scores_table(curves)] if curves else []
-    if any(run.subject[0] in GAMES for run in main):
-        tables.append(atari_table(curves_of(main)))
-    if main:
-        tables.append(_verdicts(main))
+    if preset_of is not None:
+        tables += _verdicts(finished, preset_of)
     environments = sorted({run.subject[0] for run in runs}, key=lambda name: (name in GAMES, name))
     return {
         "title": folder.resolve().name or str(folder),
@@ -157,13 +159,21 @@ def _name(run: Run, folder: Path) -> str:
     return run.source.resolve().name if name == "." else name
 
 
-def _verdicts(runs: Sequence[Run]) -> Table:
-    """Judge every claim of the paper by the runs with its settings."""
-    claims = judged(Evidence(curves_of(runs)))
-    rows: list[tuple[str, ...]] = [(claim.said, claim.criterion, claim.figures, str(claim.verdict)) for claim in claims]
-    return Table(
-        "verdict", "Does the paper hold?", ("the paper says", "confirmed if", "measured here", "verdict"), rows
-    )
+def _verdicts(runs: Sequence[Run], preset_of: PresetOf) -> list[Table]:
+    """Judge every claim of the paper by the runs with its settings, if there are any."""
+    found = sort_runs(runs, preset_of)
+    main = found.readings[TEXT]
+    if not main:
+        return []
+    rows: list[tuple[str, ...]] = []
+    for each in judged(claims(), readings_of(found)):
+        measured = "; ".join(result.said for result in each.results if result.finding is not None)
+        rows.append((each.claim.said, each.claim.criterion, measured or each.results[0].said, str(each.outcome)))
+    columns = ("the paper says", "supported if", "measured here", "outcome")
+    tables = [Table("verdict", "Does the paper hold?", columns, rows)]
+    if any(run.subject[0] in GAMES for run in main):
+        tables.insert(0, atari_table(curves_of(main)))
+    return tables
 
 
 def _flat(settings: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:

@@ -36,6 +36,9 @@ class Run:
     status: str = "finished"
     seconds: Values | None = None
     """When each evaluation was made, in seconds of training, where the run's diary says so."""
+    took: float | None = None
+    """How many seconds the whole run took, where that is recorded."""
+    processor_seconds: float | None = None
 
     @property
     def seed(self) -> int:
@@ -129,9 +132,19 @@ def curves_of(runs: Iterable[Run]) -> list[Curve]:
     return sorted(curves, key=lambda curve: (curve.environment, curve.agent, curve.strategy, curve.label))
 
 
-def by_subject(curves: Iterable[Curve]) -> dict[tuple[str, str, str], Curve]:
-    """Return one curve per environment, agent and strategy: the longest, and of those the one with most seeds."""
-    return {curve.subject: curve for curve in sorted(curves, key=lambda curve: (curve.budget, len(curve.seeds)))}
+def longest(curves: Iterable[Curve]) -> dict[tuple[str, str, str], Curve]:
+    """Return one curve per environment, agent and strategy: the longest, and of those the one with most seeds.
+
+    Where that leaves several, which differ by their settings then, the subject is left out: none may stand for it.
+    """
+    best: dict[tuple[str, str, str], list[Curve]] = {}
+    for curve in curves:
+        known = best.get(curve.subject, [])
+        order = (curve.budget, len(curve.seeds))
+        before = (known[0].budget, len(known[0].seeds)) if known else (0, 0)
+        if order >= before:
+            best[curve.subject] = [*known, curve] if order == before else [curve]
+    return {subject: found[0] for subject, found in best.items() if len(found) == 1}
 
 
 def _curve(subject: tuple[str, str, str], label: str, runs: list[Run]) -> Curve:
@@ -223,6 +236,8 @@ def _run(
             source=source,
             status=str(about.get("status", "finished")),
             seconds=seconds,
+            took=about.get("seconds"),
+            processor_seconds=about.get("processor_seconds"),
         )
         _ = run.subject, run.seed, int(settings["training"]["steps"])
     except (KeyError, TypeError, ValueError) as error:

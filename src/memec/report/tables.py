@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from memec.report.paper import AGENT_TITLES, ATARI_BUDGETS, ATARI_TABLE, DOMAINS, GAMES, SMALL, title_of
-from memec.report.runs import Curve, by_subject
+from memec.report.runs import Curve, Run, longest
+from memec.report.significance import probability_of_improvement
 from memec.report.stats import (
     area_under_curve,
     final_scores,
     interquartile_mean,
-    probability_of_improvement,
     spread,
     steps_to_reach,
 )
@@ -62,7 +62,7 @@ def scores_table(curves: Sequence[Curve]) -> Table:
 def atari_table(curves: Sequence[Curve]) -> Table:
     """Return the paper's table of Atari scores with ours beside it, and the budget of each."""
     columns = ("game", "agent", "strategy", "paper (3 seeds)", "paper's steps", "ours", "our seeds", "our steps")
-    ours = by_subject(curves)
+    ours = longest(curves)
     rows: list[tuple[str, ...]] = []
     for (game, beside), row in ATARI_TABLE.items():
         for agent, strategy, paper in (
@@ -99,7 +99,7 @@ def overall_table(curves: Sequence[Curve]) -> Table:
     """Return every strategy's final scores over all small environments and over all games, on a scale from 0 to 1."""
     columns = ("environments", "agent", "strategy", "runs", "final score on a scale of 0 to 1 (IQM [95%])")
     rows: list[tuple[str, ...]] = []
-    ours = by_subject(curves)
+    ours = longest(curves)
     for group, environments in (("small", SMALL), ("Atari", GAMES)):
         for agent, strategy in sorted({curve.subject[1:] for curve in curves}):
             present = [name for name in environments if (name, agent, strategy) in ours]
@@ -114,6 +114,24 @@ def overall_table(curves: Sequence[Curve]) -> Table:
             runs = str(sum(map(len, strata)))
             rows.append((size, AGENT_TITLES.get(agent, agent), strategy, runs, str(interquartile_mean(*strata))))
     return Table("overall", "Over all environments", columns, rows)
+
+
+def costs_table(runs: Sequence[Run]) -> Table:
+    """Return how fast each run went and how many core-hours it took, where that is recorded."""
+    columns = ("environment", "agent", "strategy", "seed", "steps", "steps/s", "core-hours")
+    rows: list[tuple[str, ...]] = [
+        (
+            title_of(run.subject[0]),
+            AGENT_TITLES.get(run.subject[1], run.subject[1]),
+            run.subject[2],
+            str(run.seed),
+            f"{run.steps[-1]:,}",
+            f"{run.steps[-1] / run.took:,.0f}" if run.took else NOTHING,
+            f"{run.processor_seconds / 3600:.2f}" if run.processor_seconds else NOTHING,
+        )
+        for run in sorted(runs, key=lambda run: (*run.subject, run.seed))
+    ]
+    return Table("costs", "What runs took", columns, rows)
 
 
 def _scores_row(curve: Curve) -> tuple[str, ...]:

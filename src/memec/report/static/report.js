@@ -147,7 +147,7 @@
       const line = make("tr");
       line.append(...row.map((text, i) => {
         const cell = make("td", undefined, numeric[i] ? "number" : "");
-        if (name === "verdict" && i === row.length - 1) cell.append(make("span", text, `pill ${text === "confirmed" ? "confirmed" : text === "not confirmed" ? "failed" : ""}`));
+        if (name === "verdict" && i === row.length - 1) cell.append(make("span", text, `pill ${text === "supported" ? "confirmed" : text === "contradicted" ? "failed" : ""}`));
         else cell.textContent = text;
         return cell;
       }));
@@ -161,7 +161,7 @@
     const card = make("section", undefined, "card");
     card.id = `table-${table.name}`;
     card.append(make("h2", table.title));
-    const later = (row) => table.name === "verdict" && row.at(-1) === "not yet run"; // claims without runs, for those who want to know
+    const later = (row) => table.name === "verdict" && row.at(-1) === "not run at the paper's budget"; // claims without runs, for those who want to know
     const [first, rest] = [table.rows.filter((row) => !later(row)), table.rows.filter(later)];
     if (first.length) card.append(tableOf(table.columns, first, table.name));
     if (rest.length) {

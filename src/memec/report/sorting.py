@@ -1,0 +1,45 @@
+"""Which runs say something about the paper, and under which reading of it: by their settings, not by their names."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from memec.report.evidence import Evidence
+from memec.report.judging import RELEASED, TEXT
+from memec.report.paper import GAMES
+from memec.report.runs import Run, curves_of
+
+PresetOf = Callable[..., str | None]
+"""Which reading of the paper a run's settings are; `any_omega=True` overlooks omega."""
+
+
+class Sorted(NamedTuple):
+    """Runs by what they say about the paper."""
+
+    readings: dict[str, list[Run]]
+    search: list[Run]
+    """Of the search for omega."""
+    other: list[Run]
+    """With other settings: shown where nothing else was run, never judged by."""
+
+
+def sort_runs(runs: Sequence[Run], preset_of: PresetOf) -> Sorted:
+    """Sort runs by their settings, whatever they are called."""
+    found = Sorted({TEXT: [], RELEASED: []}, [], [])
+    for run in runs:
+        reading = preset_of(run.settings)
+        if reading is not None:
+            found.readings[reading].append(run)
+        elif preset_of(run.settings, any_omega=True) == TEXT:
+            found.search.append(run)
+        elif run.subject[0] in GAMES:
+            found.other.append(run)
+    return found
+
+
+def readings_of(found: Sorted) -> dict[str, Evidence]:
+    """Return what there is to judge by; the authors' code has no D3QN, whose runs count in either reading."""
+    text = curves_of(found.readings[TEXT])
+    baseline = [curve for curve in text if curve.agent == "d3qn"]
+    other = curves_of(found.other)
+    released = curves_of(found.readings[RELEASED])
+    return {TEXT: Evidence(text, other), RELEASED: Evidence([*released, *baseline])}
