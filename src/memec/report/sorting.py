@@ -19,7 +19,13 @@ class Sorted(NamedTuple):
     search: list[Run]
     """Of the search for omega."""
     other: list[Run]
-    """With other settings: shown where nothing else was run, never judged by."""
+    """On Atari with other settings: never judged by."""
+
+    def shown(self) -> list[Run]:
+        """Return the runs with the paper's settings, and of what was not run with them the others."""
+        text = self.readings[TEXT]
+        there = {run.subject for run in text}
+        return [*text, *(run for run in self.other if run.subject not in there)]
 
 
 def sort_runs(runs: Sequence[Run], preset_of: PresetOf) -> Sorted:

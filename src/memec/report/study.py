@@ -49,8 +49,8 @@ def report_verdict(folder: Path, page: Path, preset_of: PresetOf, out: Path | No
         write_verdict(page, runs, None, None)
         return [*said, f"Verdict, with no finished run in {folder} that has the paper's settings: {page}"]
     out = folder / "report" if out is None else out
-    said += _draw(text, out, "", theirs) + _draw(runs.readings[RELEASED], out, "-released", theirs)
-    said += _draw(runs.search, out, "-omega") + _write_tables(text, runs.search, out)
+    said += _draw(runs.shown(), out, "", theirs) + _draw(runs.readings[RELEASED], out, "-released", theirs)
+    said += _draw(runs.search, out, "-omega") + _write_tables(runs.shown(), runs.search, out)
     write_verdict(page, runs, agreement(theirs, curves_of(text)), out)
     return [*said, f"Verdict: {page}", f"Report: {write_page(folder, out / 'report.html', preset_of)}"]
 

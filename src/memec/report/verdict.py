@@ -62,11 +62,15 @@ def verdict_page(found: Sorted, agreement: Agreement | None = None, figures: Pat
         parts += ["## Over all environments", OVERALL, overall.markdown()] if overall.rows else []
     if released:
         parts += ["## All curves, as released", scores_table(released).markdown()]
-    parts += ["## Atari beside the paper's table", atari_table([*curves, *_where_nothing_else(found)]).markdown()]
+    parts += ["## Atari beside the paper's table", atari_table(curves_of(found.shown())).markdown()]
     costs = costs_table([run for run in found.readings[TEXT] if run.subject[0] in GAMES])
     parts += ["What each run took:", costs.markdown()] if costs.rows else []
     if figures is not None:
-        parts += ["## Learning curves", *_pictures(curves, figures, ""), *_pictures(released, figures, "-released")]
+        parts += [
+            "## Learning curves",
+            *_pictures(curves_of(found.shown()), figures, ""),
+            *_pictures(released, figures, "-released"),
+        ]
     made = [run for runs in found.readings.values() for run in runs] + found.search
     if made:
         parts += ["## How these runs were made", _made_by(made)]
@@ -86,11 +90,6 @@ def _claims_table(judgements: Sequence[Judged]) -> Table:
 def _measured(result: Result) -> str:
     figures = "" if result.finding is None else result.finding.figures
     return f"*{result.reading}*: {result.outcome} ({result.said}): {figures}."
-
-
-def _where_nothing_else(found: Sorted) -> list[Curve]:
-    there = {run.subject for run in found.readings[TEXT]}
-    return curves_of(run for run in found.other if run.subject not in there)
 
 
 def _pictures(curves: Sequence[Curve], figures: Path, suffix: str) -> list[str]:
