@@ -1,6 +1,6 @@
 """Model-free episodic control (Blundell et al., 2016), with the exploration strategies of the MEMEC paper."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -31,8 +31,11 @@ from memec.explore import (
 from memec.memory import Known, Memory, MemorySettings, Recall
 from memec.saved_arrays import check_arrays, count_in
 from memec.settings import Settings
+from memec.train.endless import warn_if_endless
+from memec.train.events import Event
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience
+from memec.train.loop import TrainingSettings
 from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
 
 
@@ -145,6 +148,13 @@ class MFEC(Agent):
             self._remember(observation, cut)
             self._rescale()
             self.abandon_episode()
+
+    def train(
+        self, settings: TrainingSettings, evaluation_worlds: Sequence[World] = (), tick_every_steps: int = 0
+    ) -> Generator[Event]:
+        """Train, and say so where no episode ends: no return is known before."""
+        events = super().train(settings, evaluation_worlds, tick_every_steps)
+        return warn_if_endless(events, self.name, lambda: len(self._rewards), lambda: len(self.memory) > 0)
 
     def abandon_episode(self) -> None:
         """Forget the episode under way."""

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn, cast
@@ -36,6 +37,7 @@ class World:
     __slots__ = (
         "_fit",
         "_has_lives",
+        "_mask_told",
         "_moves",
         "_observed",
         "_ram",
@@ -64,6 +66,7 @@ class World:
         self._moves = [number(self.first_action + action) for action in range(self.actions)]
         self.observation = fit_observation(_space(environment, "observation_space", id))
         self._fit = self.observation.__call__  # a method is called more quickly than an object
+        self._mask_told = False
         self.game_over = True
         """Whether the last episode ended with its game: False when only a life was lost."""
         self._observed: NDArray[Any] | None = None
@@ -75,9 +78,10 @@ class World:
     def reset(self, seed: int | None = None) -> NDArray[Any]:
         """Begin an episode; a seed begins it the same way every time."""
         try:
-            raw, _ = self.environment.reset(seed=seed)
+            raw, info = self.environment.reset(seed=seed)
         except (TypeError, ValueError) as error:
             self._say_which_form(error, "reset")
+        self._warn_of_a_mask(info)
         observed = self._observed = self.observation(raw)
         return observed
 
@@ -96,6 +100,7 @@ class World:
                 f"{self.id} gave the reward {reward}: rewards must be finite numbers, of at most {LARGEST_REWARD:g}."
             )
         if terminated or truncated:
+            self._warn_of_a_mask(info)
             self.game_over = info["game_over"] if self._has_lives else True
         observed = self._observed = self._fit(raw)
         return observed, reward, bool(terminated), bool(truncated)
@@ -121,6 +126,15 @@ class World:
         if self._observed is None:
             raise MemecError(f"{self.id} has no state before its first reset.")
         return self._observed
+
+    def _warn_of_a_mask(self, info: Any) -> None:
+        if not self._mask_told and isinstance(info, dict) and "action_mask" in info:
+            self._mask_told = True
+            warnings.warn(
+                f"{self.id} says which actions are possible (info['action_mask']), which is not looked at: "
+                "any action may be chosen.",
+                stacklevel=2,
+            )
 
     def _say_which_form(self, error: Exception, method: str) -> NoReturn:
         """Raise a sentence where a method did not return what Gymnasium's does; other errors as they are."""
