@@ -1,7 +1,9 @@
 """What goes wrong for a user, said in one sentence."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class MemecError(Exception):
@@ -30,3 +32,14 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> MemecError:
 def environment_failed(what: str) -> EnvironmentFailedError:
     """Say what the user's environment did, in one line."""
     return EnvironmentFailedError("The environment " + " ".join(what.split()))
+
+
+@contextmanager
+def saying_what_is_wrong(path: Path) -> Iterator[None]:
+    """Turn what breaks on foreign content into one sentence about the file."""
+    try:
+        yield
+    except MemecError:
+        raise
+    except Exception as error:  # whatever it is, it came from the file
+        raise MemecError(f"{path} cannot be read: {type(error).__name__} {' '.join(str(error).split())}.") from error

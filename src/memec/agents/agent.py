@@ -1,8 +1,8 @@
 """What every agent offers: `learn`, `predict`, `save` and `load`, as users know them from Stable-Baselines3."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from zlib import crc32
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memec.agents.memories import Thought
 from memec.envs.world import World, make
-from memec.errors import MemecError, NotFiniteError
+from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
 from memec.explore import AnyStrategy
 from memec.settings import Settings
 from memec.train.checkpoint import CheckpointSettings
@@ -345,14 +345,3 @@ def _refuse_other_formats(about: dict[str, Any], path: Path) -> None:
     if isinstance(found, int) and found > FORMAT:
         raise MemecError(f"{path} was written by a newer memec (format {found}); this one reads {FORMAT}.")
     raise MemecError(f"{path} has the format {found!r}, which this version of memec cannot read: it reads {FORMAT}.")
-
-
-@contextmanager
-def saying_what_is_wrong(path: Path) -> Iterator[None]:
-    """Turn what breaks on foreign content into one sentence about the file."""
-    try:
-        yield
-    except MemecError:
-        raise
-    except Exception as error:  # whatever it is, it came from the file
-        raise MemecError(f"{path} cannot be read: {type(error).__name__} {' '.join(str(error).split())}.") from error

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from memec.agents import AGENTS, Agent
-from memec.agents.agent import saying_what_is_wrong
 from memec.envs.world import World, make
-from memec.errors import MemecError, unknown_name
+from memec.errors import MemecError, saying_what_is_wrong, unknown_name
 from memec.experiments.run_settings import RunSettings
 from memec.train import Evaluation, RunFolder, Seeds, evaluating, show_progress
 from memec.train.diary import Diary

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from memec.errors import MemecError
-from memec.report.rows import read_rows
+from memec.report.rows import read_evaluations
 from memec.train.files import whole_file
 from memec.train.run_folder import saying_where
 
@@ -15,6 +15,7 @@ def draw_run(folder: Path) -> Path:
     except ImportError:
         raise MemecError("Drawing needs matplotlib: pip install 'memec[report]'.") from None
     matplotlib.use("Agg")
+    matplotlib.rcParams["text.parse_math"] = False  # a name may have dollars in it
     from matplotlib import pyplot
 
     rows = read_evaluations(folder)
@@ -34,11 +35,3 @@ def draw_run(folder: Path) -> Path:
         figure.savefig(file, dpi=120, format="png")
     pyplot.close(figure)
     return picture
-
-
-def read_evaluations(folder: Path) -> list[dict[str, float]]:
-    """Return the rows of a run's evaluations.csv; a last line cut in half is passed over."""
-    file = folder / "evaluations.csv"
-    if not file.is_file():
-        raise MemecError(f"{folder} is no run folder: it has no evaluations.csv.")
-    return read_rows(file)

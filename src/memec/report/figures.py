@@ -84,6 +84,7 @@ def _pyplot() -> Any:
     except ImportError:
         raise MemecError("Drawing needs matplotlib: pip install 'memec[report]'.") from None
     matplotlib.use("Agg")
+    matplotlib.rcParams["text.parse_math"] = False  # a name may have dollars in it
     matplotlib.rcParams["svg.hashsalt"] = "memec"  # the same data give the same file
     from matplotlib import pyplot
 

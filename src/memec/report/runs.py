@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,13 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memec.errors import MemecError
-from memec.report.curves import read_evaluations
-from memec.train.diary import read_diary
-from memec.train.files import read_json
+from memec.errors import MemecError, saying_what_is_wrong
+from memec.report.rows import LARGEST_STEP, read_evaluations
+from memec.train.diary import LARGEST_NUMBER, read_diary
+from memec.train.files import read_json, read_plain
 from memec.train.run_folder import RunFolder
 
 Values = NDArray[np.float64]
+Rows = dict[tuple[str, str, str, str, str], list[tuple[int, float]]]
+"""Evaluations by preset, environment, agent, strategy and seed."""
+LONGEST_NAME = 200
+LARGEST_SEED = 2**64
 
 
 @dataclass(frozen=True)
@@ -104,13 +109,19 @@ def find_runs(folder: Path, *, unfinished: bool = False) -> Found:
     runs, passed_over = [], []
     for file in sorted(folder.rglob("run.json")):
         try:
-            runs.append(_read_run(file.parent, unfinished=unfinished))
+            with saying_what_is_wrong(file.parent):
+                runs.append(_read_run(file.parent, unfinished=unfinished))
         except MemecError as error:
             passed_over.append(str(error))
     for file in sorted(folder.rglob("runs.json")):
-        found = _read_results(file.parent)
-        runs += found.runs
-        passed_over += found.passed_over
+        try:
+            with saying_what_is_wrong(file.parent):
+                found = _read_results(file.parent)
+        except MemecError as error:
+            passed_over.append(str(error))
+        else:
+            runs += found.runs
+            passed_over += found.passed_over
     return Found(runs, passed_over)
 
 
@@ -149,6 +160,9 @@ def longest(curves: Iterable[Curve]) -> dict[tuple[str, str, str], Curve]:
 
 def _curve(subject: tuple[str, str, str], label: str, runs: list[Run]) -> Curve:
     by_seed = {run.seed: run for run in sorted(runs, key=lambda run: run.seed)}  # the same seed twice is one run
+    counts = Counter(step for run in by_seed.values() for step in run.steps.tolist())
+    shared = max(counts, key=lambda step: (counts[step], step))
+    by_seed = {seed: run for seed, run in by_seed.items() if shared in run.steps}  # others have no curve with these
     steps = np.array(sorted(set.intersection(*(set(run.steps.tolist()) for run in by_seed.values()))), np.int64)
     scores = np.stack([run.scores[np.isin(run.steps, steps)] for run in by_seed.values()])
     budget = int(next(iter(by_seed.values())).settings["training"]["steps"])
@@ -160,7 +174,7 @@ def _read_run(folder: Path, *, unfinished: bool) -> Run:
     record = run.record()
     if record.get("status") != "finished" and not unfinished:
         raise MemecError(f"{folder} is not finished: {record.get('status')}.")
-    rows = [row for row in read_evaluations(folder) if np.isfinite(row["step"]) and np.isfinite(row["mean_score"])]
+    rows = read_evaluations(folder)
     if not rows:
         raise MemecError(f"{folder} has no evaluations.")
     return _run(
@@ -185,29 +199,40 @@ def _read_results(folder: Path) -> Found:
     record = read_json(folder / "runs.json")
     if record.get("format") != 1 or not isinstance(record.get("curves"), dict):
         raise MemecError(f"{folder / 'runs.json'} is not a record this version of memec can read.")
-    rows: dict[tuple[str, str, str, str, str], list[tuple[int, float]]] = {}
-    try:
-        with (folder / "evaluations.csv").open(newline="") as lines:
-            for row in csv.DictReader(lines):
-                key = (row["preset"], row["env"], row["agent"], row["strategy"], row["seed"])
-                rows.setdefault(key, []).append((int(row["step"]), float(row["mean_score"])))
-    except (OSError, KeyError, ValueError, TypeError) as error:
-        raise MemecError(f"{folder / 'evaluations.csv'} cannot be read: {type(error).__name__} {error}.") from None
+    rows: Rows = {}
+    with saying_what_is_wrong(folder / "evaluations.csv"):
+        for row in csv.DictReader(read_plain(folder / "evaluations.csv").decode().splitlines()):
+            key = (row["preset"], row["env"], row["agent"], row["strategy"], row["seed"])
+            rows.setdefault(key, []).append((int(row["step"]), float(row["mean_score"])))
     runs, passed_over = [], []
     for name, curve in record["curves"].items():
-        preset, _, variant = name.split("/")
-        settings = curve["settings"]
-        agent = settings["agent"]["name"]
-        strategy = variant.removeprefix(f"{agent}-")
-        for seed, about in curve["runs"].items():
-            evaluations = rows.get((preset, settings["environment"]["id"], agent, strategy, seed))
-            if not evaluations:
-                passed_over.append(f"{folder / name}, seed {seed}, has no evaluations.")
-                continue
-            settings_of_run = settings | {"seed": int(seed)}
-            runs.append(
-                _run(folder, about, settings=settings_of_run, preset=preset, evaluations=evaluations, variant=variant)
-            )
+        try:
+            with saying_what_is_wrong(folder / name):
+                found = _read_curve(folder, name, curve, rows)
+        except MemecError as error:
+            passed_over.append(str(error))
+        else:
+            runs += found.runs
+            passed_over += found.passed_over
+    return Found(runs, passed_over)
+
+
+def _read_curve(folder: Path, name: str, curve: dict[str, Any], rows: Rows) -> Found:
+    """Read the runs of one curve of some results."""
+    runs, passed_over = [], []
+    preset, _, variant = name.split("/")
+    settings = curve["settings"]
+    agent = settings["agent"]["name"]
+    strategy = variant.removeprefix(f"{agent}-")
+    for seed, about in curve["runs"].items():
+        evaluations = rows.get((preset, settings["environment"]["id"], agent, strategy, seed))
+        if not evaluations:
+            passed_over.append(f"{folder / name}, seed {seed}, has no evaluations.")
+            continue
+        settings_of_run = settings | {"seed": int(seed)}
+        runs.append(
+            _run(folder, about, settings=settings_of_run, preset=preset, evaluations=evaluations, variant=variant)
+        )
     return Found(runs, passed_over)
 
 
@@ -239,10 +264,26 @@ def _run(
             took=about.get("seconds"),
             processor_seconds=about.get("processor_seconds"),
         )
-        _ = run.subject, run.seed, int(settings["training"]["steps"])
-    except (KeyError, TypeError, ValueError) as error:
+        budget = int(settings["training"]["steps"])
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise MemecError(f"{source} has settings without {error}.") from None
+    _refuse_what_no_report_can_hold(run, budget)
     return run
+
+
+def _refuse_what_no_report_can_hold(run: Run, budget: int) -> None:
+    """Raise an error where one run would spoil the report of all."""
+    names = [*run.subject, run.variant, *(text for name, value in _flat(run.settings) for text in (name, str(value)))]
+    if not all(isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable() for name in run.subject):
+        raise MemecError(f"{run.source} cannot be used: its environment, agent or strategy has no name.")
+    if not all(text.isprintable() for text in names):
+        raise MemecError(f"{run.source} cannot be used: its settings cannot be printed.")
+    steps = [budget, *run.steps.tolist()]
+    in_order = all(0 <= step < LARGEST_STEP for step in steps) and (np.diff(run.steps) > 0).all()
+    if not in_order or not 0 <= run.seed < LARGEST_SEED:
+        raise MemecError(f"{run.source} cannot be used: its seed or its steps cannot be.")
+    if not (np.abs(run.scores) < LARGEST_NUMBER).all():
+        raise MemecError(f"{run.source} cannot be used: it has a score too large to compute with.")
 
 
 def _flat(content: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -1,5 +1,6 @@
 """Checkpoints: everything a run needs to go on exactly as if it had never stopped."""
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from memec.train.journal import Journal, Segment, segments_for
 
 KEPT = 2
 SUFFIX = ".safetensors"
+NAME = re.compile(rf"step-\d{{12,18}}{re.escape(SUFFIX)}", re.ASCII)
 
 
 class CheckpointSettings(Settings):
@@ -63,7 +65,12 @@ class Checkpoints:
 
     def files(self) -> list[Path]:
         """Return the checkpoints there are, oldest first."""
-        return sorted(self._folder.glob(f"step-*{SUFFIX}"))
+        return sorted(file for file in self._folder.glob(f"step-*{SUFFIX}") if NAME.fullmatch(file.name))
+
+    def newest_step(self) -> int | None:
+        """Return at which step the newest checkpoint was taken, by its name."""
+        files = self.files()
+        return int(files[-1].name[len("step-") : -len(SUFFIX)]) if files else None
 
     def new_rows(self, journals: Mapping[str, Journal]) -> NewRows:
         """Copy the rows that no segment holds yet."""

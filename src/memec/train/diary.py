@@ -8,13 +8,15 @@ from pathlib import Path
 
 from memec.errors import MemecError
 from memec.train.events import Evaluation, Event, Tick
-from memec.train.files import whole_file
+from memec.train.files import read_plain, whole_file
 from memec.train.run_folder import saying_where
 from memec.train.tensorboard import TensorBoard
 
 FILE = "diary.jsonl"
 SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 30.0
 """Seconds between two entries: at first often, later every 1/200 of the time that has passed."""
+LARGEST_NUMBER = 1e100
+"""With larger ones nothing can be computed: their squares have none."""
 Entry = dict[str, float]
 
 
@@ -76,9 +78,11 @@ class Diary:
 def read_diary(folder: Path) -> list[Entry]:
     """Return the entries of a run's diary; what is no entry, such as a last line cut in half, is passed over."""
     try:
-        lines = (folder / FILE).read_text(errors="replace").splitlines()
-    except OSError:
+        lines = read_plain(folder / FILE).decode(errors="replace").splitlines()
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        raise MemecError(f"{folder / FILE} cannot be read: {error.strerror}.") from None
     return [entry for line in lines if (entry := _entry(line)) is not None]
 
 
@@ -92,6 +96,6 @@ def _entry(line: str) -> Entry | None:
     numbers = {
         str(name): float(value)
         for name, value in content.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST_NUMBER
     }
     return numbers if {"step", "seconds"} <= set(numbers) else None

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -32,6 +33,9 @@ UNREADABLE = (
     MemoryError,
 )  # fmt: skip
 """What reading a file that anybody may have written can raise."""
+LARGEST_TEXT = 500_000_000
+NOT_FOLLOWING = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Neither links, nor waiting for somebody to write into a pipe."""
 LARGEST_HEADER = 4_000_000
 MOST_ARRAYS = 1_000
 SYNCED_AT_ONCE = 32_000_000
@@ -76,7 +80,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object, or say in one sentence why that cannot be."""
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(read_plain(path))
     except FileNotFoundError:
         raise MemecError(f"There is no file {path}.") from None
     except (OSError, ValueError, RecursionError, MemoryError) as error:
@@ -84,6 +88,23 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise MemecError(f"{path} cannot be read: it holds no JSON object.")
     return content
+
+
+def read_plain(path: Path) -> bytes:
+    """Read a file that anybody may have put there: no link to elsewhere, nothing without an end."""
+    try:
+        handle = os.open(path, os.O_RDONLY | NOT_FOLLOWING)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise MemecError(f"{path} is a link to another place: put what it points to in its place.") from None
+        raise
+    with os.fdopen(handle, "rb") as file:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise MemecError(f"{path} is no plain file.")
+        if about.st_size > LARGEST_TEXT:
+            raise MemecError(f"{path} is larger than any that memec writes: {about.st_size:,} bytes.")
+        return file.read(LARGEST_TEXT)
 
 
 def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> str:

@@ -22,6 +22,7 @@ from memec.train.files import make_folder, read_json, remove_torn, sync_folder, 
 FORMAT = 1
 Status = Literal["running", "finished", "interrupted", "failed"]
 COLUMNS = {"episodes.csv": Episode._fields, "evaluations.csv": Evaluation._fields}
+FILES = (*COLUMNS, "diary.jsonl")
 VERSIONS_OF = ("memec", "numpy", "numba", "gymnasium", "ale-py", "torch")
 
 
@@ -87,6 +88,7 @@ class RunFolder:
     def end(self, status: Status, reason: str | None = None, **cost: float) -> None:
         """Write down how the run ended, and what it took."""
         self.update(status=status, reason=reason, ended=_now(), **cost)
+        self._close()
 
     def add(self, event: Event) -> None:
         """Append an episode or an evaluation to its file."""
@@ -166,10 +168,13 @@ class RunFolder:
         self._refuse_links()
 
     def _refuse_links(self) -> None:
-        """A folder from somebody else must not make this process write outside of it."""
-        for name in ("run.json", ".lock", "checkpoint", *COLUMNS):
-            if (self.path / name).is_symlink():
-                raise MemecError(f"{self.path / name} is a link to another place: put what it points to in its place.")
+        """A folder from somebody else must not make this process write outside of it, or wait for a pipe's end."""
+        for name in ("run.json", ".lock", "checkpoint", *FILES):
+            path = self.path / name
+            if path.is_symlink():
+                raise MemecError(f"{path} is a link to another place: put what it points to in its place.")
+            if path.exists() and not (path.is_dir() if name == "checkpoint" else path.is_file()):
+                raise MemecError(f"{path} is no {'folder' if name == 'checkpoint' else 'plain file'}.")
 
     def _append(self, name: str, row: Episode | Evaluation) -> None:
         with saying_where(self.path):
@@ -188,9 +193,12 @@ class RunFolder:
         try:
             yield
         finally:
-            for handle in self._written.values():
-                handle.close()
-            self._written.clear()
+            self._close()
+
+    def _close(self) -> None:
+        for handle in self._written.values():
+            handle.close()
+        self._written.clear()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from memec.errors import saying_what_is_wrong
 from memec.report.rows import Row, read_rows
 from memec.train import RunFolder
 from memec.train.diary import Entry, read_diary
@@ -13,20 +14,26 @@ from memec.train.diary import Entry, read_diary
 MOST_POINTS = 1_000
 RECENT_EPISODES = 20
 SPEED_WINDOW_SECONDS = 30.0
+SHORTEST_SECONDS = 1e-3
+"""What is shorter tells no speed."""
 QUIET_SECONDS = 180.0
 """A run that says it is running and wrote nothing for so long (an evaluation of long games aside) may be dead."""
 
 
 def live(path: Path) -> dict[str, Any]:
-    """Return everything that the page shows about a run."""
+    """Return everything that the page shows about a run, or say what is wrong with its files."""
+    with saying_what_is_wrong(path):
+        return _live(path)
+
+
+def _live(path: Path) -> dict[str, Any]:
     folder = RunFolder.open(path)
     record = folder.record()
     settings = record["settings"]
-    evaluations = read_rows(path / "evaluations.csv")
-    episodes = read_rows(path / "episodes.csv")
+    evaluations = read_rows(path / "evaluations.csv", "step", "mean_score")
+    episodes = read_rows(path / "episodes.csv", "step", "score")
     diary = read_diary(path)
     latest = {name: value for entry in diary for name, value in entry.items()}
-    checkpoints = folder.checkpoints.files()
     status = str(record.get("status"))
     recent = [row["score"] for row in episodes[-RECENT_EPISODES:] if "score" in row]
     return {
@@ -49,7 +56,7 @@ def live(path: Path) -> dict[str, Any]:
         "diagnostics": {name: value for name, value in latest.items() if name not in ("step", "seconds")},
         "evaluations": _columns(evaluations, "step", "mean_score", "std_score", "min_score", "max_score"),
         "episodes": _thinned(episodes),
-        "checkpoint": int(checkpoints[-1].stem.removeprefix("step-")) if checkpoints else None,
+        "checkpoint": folder.checkpoints.newest_step(),
     }
 
 
@@ -105,7 +112,7 @@ def _speed(diary: list[Entry], *, finished: bool) -> float | None:
                 break
             first = entry
     seconds = last["seconds"] - first["seconds"]
-    return (last["step"] - first["step"]) / seconds if seconds > 0.0 else None
+    return (last["step"] - first["step"]) / seconds if seconds > SHORTEST_SECONDS else None
 
 
 def _seconds_since_last_sign(path: Path) -> float:
