@@ -16,6 +16,7 @@ from benchmarks.worlds.zoo import zoo_settings
 
 from memec.experiments.engine import Ended, Job, work
 from memec.report.runs import find_runs
+from memec.train import RunFolder
 from memec.train.files import read_json
 
 League = Callable[..., int]
@@ -86,6 +87,14 @@ def test_a_killed_run_of_a_foreign_player_begins_anew_and_ends_as_if_nothing_had
     assert read_json(folder / "run.json")["status"] == "running" and not Path("results").exists()
     assert league(*only_tabular) == 0
     assert Path("results", file).read_text() == Path("expected", file).read_text()
+
+
+def test_a_run_of_ours_in_a_world_of_the_league_is_resumed_by_who_named_its_module(tmp_path: Path) -> None:
+    (run,) = plan(["cliff"], ["mfec"], [0], steps=50)
+    job = Job(run.name, tmp_path / "run", run.settings, run.preset, "", run.runner)
+    assert work(job).status == "finished"
+    RunFolder.open(job.folder).update(status="interrupted")
+    assert work(job) == (job.name, "finished", None)
 
 
 MISTAKES = {
