@@ -4,11 +4,13 @@
     python -m benchmarks.worlds --seeds 300-309 --workers 2
     python -m benchmarks.worlds --seeds 300-304 --players sb3-dqn,sb3-ppo --engine ray
     python -m benchmarks.worlds --report
+    python -m benchmarks.worlds --report --seeds 0-4 --results runs/choosing --page runs/choosing.md
 
-Finished runs are recorded in results/worlds and never done again; Ctrl-C stops cleanly, and the same command goes on.
-Settings may be chosen on the worlds of CHOSEN_ON (benchmarks/worlds/worlds.py) with seeds 0 to 4; all worlds are
-reported with seeds from 300 on. `--report` writes docs/worlds.md from what is recorded. What the worlds need beside
-memec is the dependency group `worlds`: pip install --group worlds.
+Finished runs are recorded in results/worlds and never done again, also where the code has changed since: remove them
+first. Ctrl-C stops cleanly, and the same command goes on. Settings may be chosen on the worlds of CHOSEN_ON
+(benchmarks/worlds/worlds.py) with seeds 0 to 4; all worlds are reported with seeds from 300 on. `--report` writes
+docs/worlds.md from what is recorded with these seeds. What the worlds need beside memec is the dependency group
+`worlds`: pip install --group worlds.
 """
 
 import argparse
@@ -64,7 +66,7 @@ def main() -> None:
 
 def _do(asked: argparse.Namespace) -> int:
     if asked.report:
-        write_report(asked.results / "worlds", asked.page)
+        write_report(asked.results / "worlds", asked.page, seeds(asked.seeds))
         print(f"Report: {asked.page}")
         return 0
     worlds, players = (names and names.split(",") for names in (asked.worlds, asked.players))

@@ -3,7 +3,7 @@
 The intervals are Student's and Welch's, at 95%: with five seeds a bootstrap would be too narrow.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,11 +48,11 @@ class Played(NamedTuple):
 League = dict[tuple[str, str], Played]
 
 
-def read_league(folder: Path) -> League:
-    """Return who played where with held-out seeds, from results/worlds."""
+def read_league(folder: Path, seeds: Collection[int] = HELD_OUT_SEEDS) -> League:
+    """Return who played where with these seeds, from results/worlds."""
     runs: dict[tuple[str, str], list[Run]] = {}
     for run in find_runs(folder).runs if folder.is_dir() else []:
-        if run.preset == PRESET and run.seed >= HELD_OUT_SEEDS[0] and run.source.name in WORLDS:
+        if run.preset == PRESET and run.seed in seeds and run.source.name in WORLDS:
             runs.setdefault((run.source.name, run.subject[1]), []).append(run)
     return {place: _played(place[0], found) for place, found in runs.items()}
 

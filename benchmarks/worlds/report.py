@@ -1,14 +1,14 @@
 """The page of the league, made from what is recorded."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import isinf
 from pathlib import Path
 
 from benchmarks.worlds.judging import League, Played, difference, mean, read_league, verdict
 from benchmarks.worlds.league import DEFAULT, PLAYERS
 from benchmarks.worlds.reasons import REASONS
-from benchmarks.worlds.worlds import CHOSEN_ON, NEVER_LOOKED_AT, WORLDS
+from benchmarks.worlds.worlds import CHOSEN_ON, HELD_OUT_SEEDS, NEVER_LOOKED_AT, WORLDS
 from memec.errors import MemecError
 from memec.report.tables import NOTHING, Table
 from memec.train.run_folder import saying_where
@@ -22,12 +22,12 @@ NOT_BELOW = 20
 """In at least so many worlds the default agent should lose to nobody."""
 ALL_SEEDS, SLOW_SEEDS = 10, 5
 
-INTRODUCTION = f"""\
+INTRODUCTION = """\
 Made from the recorded runs by `python -m benchmarks.worlds --report`; only the reasons of losses are written by hand.
 
-The default agent with one set of settings beside its peers, at the same steps, in {len(WORLDS)} worlds. A score is
-the mean of the last 5 greedy evaluations, on average over seeds from 300 on, with its 95% interval (Student's) and, in
-round brackets, the worst seed. **A win or a loss is a 95% interval of the difference in scores (Welch's) that lies
+The default agent with one set of settings beside its peers, at the same steps, in {worlds} worlds. A score is the mean
+of the last 5 greedy evaluations, on average over seeds {seeds}, with its 95% interval (Student's) and, in round
+brackets, the worst seed. **A win or a loss is a 95% interval of the difference in scores (Welch's) that lies
 above or below 0**; anything else is a tie.
 
 The default agent's settings were chosen with seeds 0 to 4 on the worlds marked c. Those marked n nobody had looked at
@@ -51,21 +51,21 @@ HOW = f"""\
 COMMANDS = ("python -m benchmarks.worlds --seeds 300-309", "python -m benchmarks.worlds --report")
 
 
-def write_report(folder: Path, page: Path) -> None:
-    """Write the page."""
-    league = read_league(folder)
+def write_report(folder: Path, page: Path, seeds: Collection[int] = HELD_OUT_SEEDS) -> None:
+    """Write the page on the runs of some seeds."""
+    league = read_league(folder, seeds)
     if not league:
-        raise MemecError(f"{folder} holds no finished run of the league: run `python -m benchmarks.worlds` first.")
+        raise MemecError(f"{folder} holds no finished run of the league with these seeds: leave out --report first.")
     with saying_where(page):
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(report(league))
+        page.write_text(report(league, seeds))
 
 
-def report(league: League) -> str:
+def report(league: League, seeds: Collection[int] = HELD_OUT_SEEDS) -> str:
     """Return the page as Markdown."""
     parts = [
         "# The league",
-        INTRODUCTION,
+        INTRODUCTION.format(worlds=len(WORLDS), seeds=f"{min(seeds)} to {max(seeds)}"),
         "## Wins, ties and losses",
         _summary(league),
         _counts(league).markdown(),

@@ -10,6 +10,7 @@ from benchmarks.worlds.league import plan
 from benchmarks.worlds.report import report, write_report
 from scipy import stats
 
+from memec.errors import MemecError
 from memec.experiments.engine import Job, work
 from memec.experiments.results import Results
 
@@ -78,6 +79,8 @@ def test_scores_are_read_from_results_in_the_original_rewards(tmp_path: Path) ->
     assert 12 < found.scores.mean() < 35
     write_report(tmp_path / "worlds", tmp_path / "docs" / "page.md")
     assert "cartpole-rewards (n) | 100,000 |" in (tmp_path / "docs" / "page.md").read_text()
+    with pytest.raises(MemecError, match="with these seeds"):
+        write_report(tmp_path / "worlds", tmp_path / "page.md", range(5))
 
 
 def test_the_page_in_the_docs_is_made_from_the_committed_results(tmp_path: Path) -> None:
