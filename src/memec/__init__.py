@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import memec.envs  # noqa: F401 (registers the rooms with Gymnasium)
+from memec.caching import find_a_place
 
 if TYPE_CHECKING:
     from memec.agents import D3QN as D3QN
@@ -53,6 +54,7 @@ _HOMES = {
 }
 __all__ = sorted(_HOMES)
 __version__: str
+find_a_place()
 
 
 def __getattr__(name: str) -> Any:
