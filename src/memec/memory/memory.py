@@ -309,7 +309,8 @@ class Memory:
             table[used] = arrays[name]
         self._clock = int(arrays["clock"][0])
         self._places[:] = 0
-        tables.enter_all(self.sizes, self.settings.capacity, self.state_ids, self._places)
+        if not tables.enter_all(self.sizes, self.settings.capacity, self.state_ids, self._places):
+            raise MemecError("The saved memory does not fit: its state ids are no digests, or one is there twice.")
         self._queue_head[:] = self._queue.shape[1]
         prefix = "search."
         self._search.restore({n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})

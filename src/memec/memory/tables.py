@@ -17,6 +17,8 @@ Keys = NDArray[np.float32]
 StateIds = NDArray[np.uint64]
 Places = NDArray[np.int32]
 
+MOST_STEPS = 16
+"""For each state to enter, many times what digests need."""
 NOT_FINITE, NO_SUCH_ACTION = -1, -2
 """Why nothing was written."""
 
@@ -35,9 +37,11 @@ def places_for(slots: int) -> Places:
 
 
 @compiled
-def home(first: np.uint64, action: int, places: Places) -> np.int64:
-    """Return where the search for a state id starts; the id is a digest, so its bits are spread already."""
-    mixed = np.uint64(first) ^ (np.uint64(action + 1) * np.uint64(0x9E3779B97F4A7C15))
+def home(first: np.uint64, second: np.uint64, action: int, places: Places) -> np.int64:
+    """Return where the search for a state id starts: ids are digests, but whose words are alike are told apart too."""
+    mixed = np.uint64(first) ^ (np.uint64(second) * np.uint64(0xD1B54A32D192ED03))
+    mixed ^= np.uint64(action + 1) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
     return np.int64(mixed & np.uint64(len(places) - 1))
 
 
@@ -45,7 +49,7 @@ def home(first: np.uint64, action: int, places: Places) -> np.int64:
 def find(first: np.uint64, second: np.uint64, action: int, capacity: int, state_ids: StateIds, places: Places) -> int:
     """Return the slot that holds this state for this action, or -1."""
     mask = len(places) - 1
-    place = home(first, action, places)
+    place = home(first, second, action, places)
     while places[place] != 0:
         slot = int(places[place] - 1)
         if state_ids[slot, 0] == first and state_ids[slot, 1] == second and slot // capacity == action:
@@ -58,7 +62,7 @@ def find(first: np.uint64, second: np.uint64, action: int, capacity: int, state_
 def enter(slot: int, capacity: int, state_ids: StateIds, places: Places) -> None:
     """Add the slot's state id to the map."""
     mask = len(places) - 1
-    place = home(state_ids[slot, 0], slot // capacity, places)
+    place = home(state_ids[slot, 0], state_ids[slot, 1], slot // capacity, places)
     while places[place] != 0:
         place = (place + 1) & mask
     places[place] = slot + 1
@@ -68,7 +72,7 @@ def enter(slot: int, capacity: int, state_ids: StateIds, places: Places) -> None
 def leave(slot: int, capacity: int, state_ids: StateIds, places: Places) -> None:
     """Take the slot's state id out of the map and close the gap, so that the map never fills with tombstones."""
     mask = len(places) - 1
-    gap = home(state_ids[slot, 0], slot // capacity, places)
+    gap = home(state_ids[slot, 0], state_ids[slot, 1], slot // capacity, places)
     while places[gap] != slot + 1:
         gap = (gap + 1) & mask
     place = gap
@@ -77,7 +81,7 @@ def leave(slot: int, capacity: int, state_ids: StateIds, places: Places) -> None
         if places[place] == 0:
             break
         other = int(places[place] - 1)
-        start = home(state_ids[other, 0], other // capacity, places)
+        start = home(state_ids[other, 0], state_ids[other, 1], other // capacity, places)
         if ((place - start) & mask) >= ((place - gap) & mask):
             places[gap] = places[place]
             gap = place
@@ -85,11 +89,27 @@ def leave(slot: int, capacity: int, state_ids: StateIds, places: Places) -> None
 
 
 @compiled
-def enter_all(sizes: Ints, capacity: int, state_ids: StateIds, places: Places) -> None:
-    """Fill an empty map with every stored state."""
+def enter_all(sizes: Ints, capacity: int, state_ids: StateIds, places: Places) -> bool:
+    """Fill an empty map with every stored state, and return whether these can be the states of a memory.
+
+    An action has no state twice. Ids made so that all have the same home would take longer and longer to enter: digests
+    of the map's load need less than one step more each, so with many times that it is given up.
+    """
+    mask = len(places) - 1
+    steps = MOST_STEPS * (len(state_ids) + 64)
     for action in range(len(sizes)):
         for slot in range(action * capacity, action * capacity + sizes[action]):
-            enter(slot, capacity, state_ids, places)
+            first, second = state_ids[slot, 0], state_ids[slot, 1]
+            place = home(first, second, action, places)
+            while places[place] != 0:
+                other = int(places[place] - 1)
+                same = state_ids[other, 0] == first and state_ids[other, 1] == second and other // capacity == action
+                steps -= 1
+                if same or steps < 0:
+                    return False
+                place = (place + 1) & mask
+            places[place] = slot + 1
+    return True
 
 
 # --- replacement: exactly the least recently used --------------------------------------------------------------------
