@@ -72,22 +72,80 @@ def test_what_never_changes_keeps_its_unit() -> None:
     assert scale.scale[1] == 1.0 and scale.step_length > 0
 
 
+def play(bet: Bet, random: np.random.Generator, *, believing: float, hoping: float, new: bool = True) -> bool:
+    """Play an episode of one step that scores this if played by belief or by hope; return whether it was hope."""
+    bet.begin(random)
+    bet.notice(new, 10)
+    hoped = bet.hoping
+    bet.settle(hoping if hoped else believing)
+    return hoped
+
+
 def test_hoping_is_bet_on_as_it_pays() -> None:
     random = np.random.default_rng(0)
     for paying in (False, True):
         bet = Bet(Optimism())
-        for _ in range(400):
-            hoped = bet.hope(random)
-            bet.settle(hoped, float(random.normal()) + 10 * (hoped == paying))
-        share = np.mean([bet.hope(random) for _ in range(400)])
+
+        scores = random.normal(size=(800, 2)) + 10 * np.array([not paying, paying])
+        played = [play(bet, random, believing=believed, hoping=hoped) for believed, hoped in scores]
+        share = np.mean(played[400:])
         assert (share > 0.9) if paying else (share < 0.1)
 
 
 def test_scores_that_are_all_the_same_leave_nothing_to_lose_by_hoping() -> None:
+    bet, random = Bet(Optimism()), np.random.default_rng(0)
+    assert [play(bet, random, believing=-500.0, hoping=-500.0) for _ in range(10)][4:] == [True] * 6
+
+
+@pytest.mark.parametrize("restless", [True, False])
+def test_belief_that_meets_nothing_new_is_followed_by_hope_if_restless(restless: bool) -> None:
+    bet, random = Bet(Optimism(restless=restless, least=0.0)), np.random.default_rng(0)
+    for _ in range(20):
+        play(bet, random, believing=1.0, hoping=0.0)
+    assert not play(bet, random, believing=1.0, hoping=0.0, new=False)
+    assert play(bet, random, believing=1.0, hoping=0.0) == restless
+    assert not play(bet, random, believing=1.0, hoping=0.0)
+
+
+def test_belief_that_goes_in_circles_turns_to_hope_within_the_episode() -> None:
     bet = Bet(Optimism())
-    for _ in range(10):
-        bet.settle(bet.hope(np.random.default_rng(0)), -500.0)
-    assert bet.hope(np.random.default_rng(0))
+    bet.begin(np.random.default_rng(0))
+    for step in range(300):
+        assert not bet.hoping
+        bet.notice(step == 149, 150)
+    assert bet.hoping
+
+
+def test_a_world_without_a_time_limit_is_learned_too() -> None:
+    agent = VPEC("CliffWalking-v1").learn(5_000)
+    environment = agent.world.environment
+    observation, steps, over = environment.reset(seed=0)[0], 0, False
+    while not over and steps < 100:
+        observation, _, over, _, _ = environment.step(agent.predict(observation)[0])
+        steps += 1
+    assert steps == 13
+
+
+def test_slippery_ice_is_learned_by_every_seed() -> None:
+    for seed in range(3):
+        scores: list[float] = []
+        VPEC("FrozenLake-v1", seed=seed).learn(
+            8_000,
+            evaluate_every=4_000,
+            evaluation_episodes=200,
+            callback=lambda event: scores.append(event.mean_score) if isinstance(event, Evaluation) else None,  # noqa: B023
+        )
+        assert scores[-1] > 0.5
+
+
+def test_names_are_not_divided_by_how_rarely_they_come() -> None:
+    scale = RunningScale(3, np.array([False, False, True]))
+    for at in range(100):
+        name = [1.0, 0.0] if at % 10 else [0.0, 1.0]
+        observation = np.array([*name, at], np.float32)
+        scale.notice(observation, observation)
+    scale.fix()
+    assert scale.scale[:2].tolist() == [1.0, 1.0] and scale.scale[2] < 0.1
 
 
 def test_pictures_are_refused_in_one_sentence() -> None:

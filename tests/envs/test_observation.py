@@ -199,3 +199,10 @@ def test_a_space_without_a_fixed_size_is_refused_by_name(space: gymnasium.Space)
 def test_an_empty_space_is_refused(space: gymnasium.Space) -> None:
     with pytest.raises(MemecError, match="nothing to learn from"):
         fit_observation(space)
+
+
+def test_of_a_mixed_space_it_is_known_which_numbers_are_quantities() -> None:
+    space = spaces.Dict({"name": spaces.Discrete(2), "place": spaces.Box(-1, 1, (2,)), "bits": spaces.MultiBinary(1)})
+    fit = fit_observation(space)
+    observation = fit({"name": 1, "place": np.array([0.5, 0.25], np.float32), "bits": np.array([1], np.int8)})
+    assert observation[fit.quantities].tolist() == [0.5, 0.25]

@@ -16,8 +16,8 @@ from memec.envs.world import World, make
 from memec.errors import MemecError
 from memec.explore import AnyStrategy, Belief, Boltzmann, EpsilonGreedy, Greedy, Mellowmax, evaluated
 from memec.explore.optimism import Bet, Optimism
-from memec.memory.graph import Graph, GraphSettings, Opinion, View
-from memec.memory.saved import check_arrays
+from memec.graph import Experience, Graph, GraphSettings, Opinion, View
+from memec.saved_arrays import check_arrays, check_not_negative
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
 from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
@@ -66,13 +66,12 @@ class VPEC(Agent):
         super().__init__(world, settings, settings.explore, seed, owns_world=isinstance(env, str))
         size = int(np.prod(world.observation.shape))
         self.graph = Graph(settings.memory, world.actions, size, settings.discount)
-        self.scale = RunningScale(size)
+        self.scale = RunningScale(size, world.observation.quantities)
         self._bet = Bet(settings.explore) if isinstance(settings.explore, Optimism) else None
         self._best, self._worst = -np.inf, np.inf
         self._decisions = 0
         self._since_sweep = 0
         self._next_scale = FIRST_SCALE
-        self._hoping = False
         self._here: View | None = None
         self._observation = np.zeros(size, np.float32)
         self._action = 0
@@ -82,7 +81,7 @@ class VPEC(Agent):
     def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Judge each action by what similar experiences led to, and let the strategy choose."""
         if not self._rewards and self._bet is not None:
-            self._hoping = self._bet.hope(self.generator)
+            self._bet.begin(self.generator)
         self._observation = observation
         if self._here is None:
             self._here = self.graph.look(self.scale(observation)[None])
@@ -99,9 +98,10 @@ class VPEC(Agent):
         scale.notice(before, observation)
         if self._decisions < FIRST_SCALE:
             self.graph.measure(scale.step_length)
-        slot, self._here = self.graph.remember(
-            self._action, here, before, reward, observation, terminated, self._decisions, scale.scale
-        )
+        experience = Experience(self._action, before, reward, observation, terminated, self._decisions)
+        slot, self._here, new = self.graph.remember(experience, here, scale.scale)
+        if self._bet is not None:
+            self._bet.notice(new, len(self.graph))
         self._slots.append(slot)
         self._rewards.append(reward)
         over = terminated or truncated
@@ -151,9 +151,14 @@ class VPEC(Agent):
         belief = Belief(self.graph.judge(self.graph.look(key[None])).values[0])
         return Thought(belief, memories_behind(self.graph, self.graph.recall(key)), key)
 
+    @property
+    def hoping(self) -> bool:
+        """Whether the episode under way is played by hope instead of belief."""
+        return self._bet is not None and self._bet.hoping
+
     def diagnostics(self) -> dict[str, float]:
         """Return how full the memory is, and how decisions are made."""
-        found = {"memory_fill": self.graph.fill, "hoping": float(self._hoping)}
+        found = {"memory_fill": self.graph.fill, "chance": self.graph.chance, "hoping": float(self.hoping)}
         if self._here is None:
             return found
         opinion = self.graph.judge(self._here)
@@ -170,7 +175,7 @@ class VPEC(Agent):
         """Choose for a batch of observations, without learning from it."""
         opinion = self.graph.judge(self.graph.look(self.scale(observations)))
         strategy = evaluated(self.explore) if deterministic else self.explore
-        chosen = opinion.values if deterministic or not self._hoping else opinion.hopes
+        chosen = opinion.values if deterministic or not self.hoping else opinion.hopes
         return np.array([strategy.choose(Belief(row), self._decisions, generator) for row in chosen], np.int64)
 
     def arrays(self) -> Arrays:
@@ -180,31 +185,27 @@ class VPEC(Agent):
             parts["bet"] = self._bet.arrays()
         returns_seen = [self._best, self._worst] if np.isfinite(self._best) else []
         own = {
-            "counts": np.array([self._decisions, self._since_sweep, self._next_scale, self._hoping], np.int64),
+            "counts": np.array([self._decisions, self._since_sweep, self._next_scale], np.int64),
             "returns_seen": np.array(returns_seen, np.float64),
             "episode.slots": np.array(self._slots, np.int64),
             "episode.rewards": np.array(self._rewards, np.float64),
         }
+        if self._here is not None:
+            parts["here"] = self._here.arrays()
         return own | {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
-        steps, size = arrays["episode.rewards"].size, self.graph.key_size
+        steps = arrays["episode.rewards"].size
         forms: dict[str, Any] = {
-            "counts": (np.int64, (4,)),
+            "counts": (np.int64, (3,)),
             "episode.slots": (np.int64, (steps,)),
             "episode.rewards": (np.float64, (steps,)),
             "returns_seen": (np.float64, (min(arrays["returns_seen"].size, 2),)),
-            "scale.scale": (np.float32, (size,)),
-            "scale.count": (np.int64, (1,)),
-            **{f"scale.{name}": (np.float64, (size,)) for name in ("mean", "squares", "step_squares")},
         }
-        if self._bet is not None:
-            forms |= {f"bet.{kind}": (np.float64, (arrays[f"bet.{kind}"].size,)) for kind in ("believing", "hoping")}
-            forms["bet.played"] = (np.float64, (2,))
         check_arrays(arrays, forms)
-        self._decisions, self._since_sweep, self._next_scale, hoping = (int(number) for number in arrays["counts"])
-        self._hoping = bool(hoping)
+        check_not_negative(arrays, "counts")
+        self._decisions, self._since_sweep, self._next_scale = (int(number) for number in arrays["counts"])
         if arrays["returns_seen"].size == 2:
             self._best, self._worst = (float(seen) for seen in arrays["returns_seen"])
         self.scale.restore(part_of(arrays, "scale."))
@@ -214,7 +215,8 @@ class VPEC(Agent):
         self._slots, self._rewards = arrays["episode.slots"].tolist(), arrays["episode.rewards"].tolist()
         if not set(self._slots) <= set(self.graph.used().tolist()):
             raise MemecError("The saved episode does not fit: it was never remembered.")
-        self._here = None
+        here = part_of(arrays, "here.")
+        self._here = self.graph.restore_view(here) if here else None
 
     @classmethod
     def check_claims(cls, settings: VPECSettings, about: dict[str, Any], shapes: Shapes) -> None:
@@ -241,7 +243,7 @@ class VPEC(Agent):
         self._best, self._worst = max(self._best, returns.max()), min(self._worst, returns.min())
         self.graph.saw_returns(self._best, self._worst)
         if self._bet is not None:
-            self._bet.settle(self._hoping, float(np.sum(self._rewards)))
+            self._bet.settle(float(np.sum(self._rewards)))
 
     def _belief(self, opinion: Opinion) -> Belief:
-        return Belief(opinion.hopes[0] if self._hoping else opinion.values[0])
+        return Belief(opinion.hopes[0] if self.hoping else opinion.values[0])

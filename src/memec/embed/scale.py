@@ -21,10 +21,13 @@ class RunningScale:
     """Divides each number of an observation by its standard deviation, as last fixed.
 
     The statistics run all the time; the scale in use changes only when `fix` says so, because stored keys must follow.
+    Only `quantities` are divided: a one that stands for a name has no spread, and divided by how rarely it is a one,
+    all common names would be near to each other.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, quantities: NDArray[np.bool_] | None = None) -> None:
         self.scale = np.ones(size, np.float32)
+        self._quantities = np.ones(size, np.bool_) if quantities is None else quantities
         self._count = 0
         self._mean, self._squares, self._step_squares = np.zeros((3, size))
 
@@ -49,7 +52,8 @@ class RunningScale:
     def fix(self) -> None:
         """From now on, scale by what was seen until now."""
         deviations = np.sqrt(self._squares / self._count)
-        self.scale = (1.0 / np.where(deviations > SMALLEST, deviations, 1.0)).astype(np.float32)
+        divided = self._quantities & (deviations > SMALLEST)
+        self.scale = (1.0 / np.where(divided, deviations, 1.0)).astype(np.float32)
 
     @property
     def count(self) -> int:

@@ -25,7 +25,7 @@ class Observation(ABC):
     Calling it turns one raw observation into a fresh array, which never shares memory with the environment.
     """
 
-    __slots__ = ("dtype", "kind", "shape", "space")
+    __slots__ = ("dtype", "kind", "quantities", "shape", "space")
 
     def __init__(
         self,
@@ -38,6 +38,8 @@ class Observation(ABC):
         self.kind: Kind = kind
         self.shape = shape
         self.dtype = np.dtype(dtype)
+        self.quantities: NDArray[np.bool_] = np.full(shape, kind != "discrete")
+        """Which numbers measure something, rather than being one of a name's zeros and ones."""
 
     @abstractmethod
     def __call__(self, raw: Any) -> NDArray[Any]:
@@ -224,6 +226,7 @@ class _Joined(Observation):
         self._parts: list[tuple[Any, Observation]] = [(name, _fit_part(part)) for name, part in named]
         discrete = all(part.kind == "discrete" for _, part in self._parts)
         super().__init__(space, "discrete" if discrete else "vector", (sum(part.shape[0] for _, part in self._parts),))
+        self.quantities = np.concatenate([part.quantities for _, part in self._parts])
 
     def __call__(self, raw: Any) -> NDArray[Any]:
         self._check_container(raw)

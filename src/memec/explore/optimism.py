@@ -1,8 +1,9 @@
 """Optimism, episode by episode: whether to hope is a bet on what hoping has brought lately."""
 
 from collections import deque
+from collections.abc import Mapping
 from math import exp
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -12,6 +13,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from memec.explore.belief import Belief, Floats
 from memec.explore.exploration import Exploration
 from memec.explore.greedy import Greedy
+from memec.saved_arrays import check_arrays, check_not_negative
 
 
 class Optimism(Exploration):
@@ -28,6 +30,8 @@ class Optimism(Exploration):
     """How many of the last episodes of either kind count."""
     least: float = Field(0.05, ge=0.0, le=0.5)
     """How often either kind is played at least."""
+    restless: bool = True
+    """Whether hope takes over where playing by belief meets nothing new any more."""
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action: the best, equals at random."""
@@ -41,16 +45,65 @@ class Optimism(Exploration):
 _GREEDY = {greedy.ties: greedy for greedy in (Greedy(), Greedy(ties="first"))}
 
 
+LEAST_QUIET = 100
+"""Steps without anything new after which belief may be going in circles, however little is remembered."""
+
+
 class Bet:
-    """The bandit of `Optimism`: which kind of episode has paid."""
+    """How episodes are played under `Optimism`: a bandit over which kind has paid, restless where nothing is new.
+
+    An episode of belief that met nothing new is followed by one of hope; within one, hope takes over after as many
+    quiet steps as there are memories: so no episode goes in circles for ever, also where no time limit ends it.
+    """
 
     def __init__(self, settings: Optimism) -> None:
         self._settings = settings
         self._scores = [deque[float](maxlen=settings.window) for _ in range(2)]
         self._played = [0, 0]
+        self._stuck = False
+        self._quiet, self._met_new = 0, False
+        self.hoping = False
+        """Whether the episode under way is played by hope."""
 
-    def hope(self, rng: Generator) -> bool:
-        """Decide how to play the next episode; each kind is tried twice first."""
+    def begin(self, rng: Generator) -> None:
+        """Decide how to play the next episode."""
+        self._quiet, self._met_new = 0, False
+        self.hoping = self._stuck or self._draw(rng)
+
+    def notice(self, new: bool, memories: int) -> None:
+        """Take in whether a step brought anything that is not among the memories yet."""
+        self._quiet = 0 if new else self._quiet + 1
+        self._met_new |= new
+        if self._settings.restless and self._quiet >= max(LEAST_QUIET, memories):
+            self.hoping = True
+
+    def settle(self, score: float) -> None:
+        """Take in the score of the episode."""
+        self._scores[self.hoping].append(score)
+        self._played[self.hoping] += 1
+        self._stuck = self._settings.restless and not self.hoping and not self._met_new
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Return what `restore` needs."""
+        return {
+            "believing": np.array(self._scores[0], np.float64),
+            "hoping": np.array(self._scores[1], np.float64),
+            "counts": np.array([*self._played, self._quiet, self._met_new, self._stuck, self.hoping], np.float64),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `arrays` returned."""
+        forms: dict[str, Any] = {kind: (np.float64, (arrays[kind].size,)) for kind in ("believing", "hoping")}
+        check_arrays(arrays, forms | {"counts": (np.float64, (6,))})
+        check_not_negative(arrays, "counts")
+        window = self._settings.window
+        self._scores = [deque(arrays[kind].tolist(), maxlen=window) for kind in ("believing", "hoping")]
+        believed, hoped, self._quiet, met_new, stuck, hoping = (int(count) for count in arrays["counts"])
+        self._played = [believed, hoped]
+        self._met_new, self._stuck, self.hoping = bool(met_new), bool(stuck), bool(hoping)
+
+    def _draw(self, rng: Generator) -> bool:
+        """Bet on one kind as it has paid; each is tried twice first."""
         believing, hoping = self._scores
         for kind in (0, 1):
             if self._played[kind] < 2 or not self._scores[kind]:
@@ -62,22 +115,3 @@ class Bet:
         chance = 1.0 / (1.0 + exp(-advantage))
         least = self._settings.least
         return bool(rng.random() < min(max(chance, least), 1.0 - least))
-
-    def settle(self, hoped: bool, score: float) -> None:
-        """Take in the score of an episode."""
-        self._scores[hoped].append(score)
-        self._played[hoped] += 1
-
-    def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return what `restore` needs."""
-        return {
-            "believing": np.array(self._scores[0], np.float64),
-            "hoping": np.array(self._scores[1], np.float64),
-            "played": np.array(self._played, np.float64),
-        }
-
-    def restore(self, arrays: dict[str, NDArray[np.float64]]) -> None:
-        """Go on from what `arrays` returned."""
-        window = self._settings.window
-        self._scores = [deque(arrays[kind].tolist(), maxlen=window) for kind in ("believing", "hoping")]
-        self._played = [int(played) for played in arrays["played"]]

@@ -14,8 +14,8 @@ from memec.agents.memories import Memories
 from memec.embed import Identity
 from memec.envs.rooms import Room
 from memec.errors import MemecError
+from memec.graph import Graph
 from memec.memory import Memory
-from memec.memory.graph import Graph
 from memec.train.protocol import Observation, StateId
 from memec.train.seeds import Seeds
 from memec.watch.drawing import THUMBNAIL, can_draw, draw_observation, png

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from memec.agents import Agent
 from memec.envs.rooms import Room
 from memec.envs.state_id import state_id
+from memec.graph import Graph
 from memec.memory import Memory
-from memec.memory.graph import Graph
 
 MOST_POINTS = 3_000
 """More points than this make a browser slow and a map no clearer."""
