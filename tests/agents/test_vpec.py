@@ -158,3 +158,15 @@ def test_what_needs_uncertainties_is_refused() -> None:
 
     with pytest.raises(MemecError, match="explore"):
         VPEC("CartPole-v1", explore=UCB())
+
+
+def test_memories_tell_what_came_of_them_and_how_often() -> None:
+    agent = VPEC("FrozenLake-v1").learn(2_000)
+    start = agent.recall(0)
+    for memories in start:
+        assert memories.exact and len(memories.outcomes) == 1
+        [came] = memories.outcomes
+        assert sum(outcome.count for outcome in came) == agent.graph.entries.visits[memories.slots[0]] > 1
+        assert [outcome.count for outcome in came] == sorted((outcome.count for outcome in came), reverse=True)
+        assert all(outcome.observation.sum() == 1.0 and outcome.reward == 0.0 for outcome in came)
+    assert any(len(memories.outcomes[0]) > 1 for memories in start)  # ice is slippery

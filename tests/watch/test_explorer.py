@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from tests.watch.conftest import Train
 
 from memec import MFEC
 from memec.agents import NEC
@@ -220,3 +221,13 @@ def test_a_module_named_by_a_run_is_imported_only_if_the_user_names_it(
     assert live(run)["environment"] == "evil:Env-v0"
     with pytest.raises(MemecError, match="--env evil:Env-v0"):
         Explorer(run)
+
+
+def test_what_came_of_a_memory_is_shown_with_how_often(train: Train) -> None:
+    run = train("FrozenLake-v1", "discrete", 2_000, agent="vpec")
+    shown = Explorer(run).moment(0, False, 0)["memories"]
+    for action, memories in enumerate(load_trained(run).agent.recall(0)):
+        assert shown[action]["outcomes"] == [
+            [(one.count, one.reward, one.terminated) for one in came] for came in memories.outcomes
+        ]
+    assert max(len(came) for one in shown for came in one["outcomes"]) > 1

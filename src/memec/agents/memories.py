@@ -1,12 +1,13 @@
 """The memories behind a decision, for people to look at."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memec.explore import Belief
+from memec.graph import Outcome
 from memec.memory import Recall
 
 
@@ -30,6 +31,8 @@ class Memories:
     """What each memory is recognised by."""
     slots: NDArray[np.int64]
     """Where each memory stands in the agent's memory."""
+    outcomes: list[list[Outcome]] = field(default_factory=list)
+    """What came of each memory, the most frequent first; empty for agents that keep returns instead."""
 
     def __len__(self) -> int:
         return len(self.returns)

@@ -1,6 +1,7 @@
 """Value-propagating episodic control: episodic memory whose values follow from one another, not from luck."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -143,13 +144,13 @@ class VPEC(Agent):
     def recall(self, observation: Any) -> list[Memories]:
         """Return, for every action, the experiences behind its value. Changes nothing."""
         key = self.scale(self.world.observation(observation))
-        return memories_behind(self.graph, self.graph.recall(key))
+        return self._memories_behind(key)
 
     def think(self, observation: Observation, state_id: StateId) -> Thought:
         """Return what stands behind a choice here, without a trace in the agent."""
         key = self.scale(observation)
         belief = Belief(self.graph.judge(self.graph.look(key[None])).values[0])
-        return Thought(belief, memories_behind(self.graph, self.graph.recall(key)), key)
+        return Thought(belief, self._memories_behind(key), key)
 
     @property
     def hoping(self) -> bool:
@@ -236,6 +237,10 @@ class VPEC(Agent):
     def from_settings(cls, env: Env, settings: VPECSettings, *, seed: int = 0) -> Self:
         """Make the agent from its settings, as the command line does."""
         return cls(env, settings=settings, seed=seed)
+
+    def _memories_behind(self, key: NDArray[np.float32]) -> list[Memories]:
+        found = memories_behind(self.graph, self.graph.recall(key))
+        return [replace(one, outcomes=[self.graph.told(slot) for slot in one.slots]) for one in found]
 
     def _close_episode(self, value_at_end: float) -> None:
         """Learn what an episode can come to, and whether hoping pays."""

@@ -1,7 +1,7 @@
 """VPEC's memory: what was experienced, what came of it, and which experiences are near to there."""
 
-from memec.graph.graph import Graph, Opinion, Remembered, View
+from memec.graph.graph import Graph, Opinion, Outcome, Remembered, View
 from memec.graph.remembering import Experience
 from memec.graph.settings import GraphSettings
 
-__all__ = ["Experience", "Graph", "GraphSettings", "Opinion", "Remembered", "View"]
+__all__ = ["Experience", "Graph", "GraphSettings", "Opinion", "Outcome", "Remembered", "View"]

@@ -1,6 +1,7 @@
 """The memory of value-propagating episodic control: experiences that know which others are like where they led."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +60,19 @@ class Opinion(NamedTuple):
 
     values: NDArray[np.float64]
     hopes: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an action in a state."""
+
+    count: int
+    """How often."""
+    reward: float
+    """The mean reward."""
+    terminated: bool
+    observation: NDArray[np.float32]
+    """What was observed next."""
 
 
 class Remembered(NamedTuple):
@@ -249,6 +263,16 @@ class Graph:
     def chance(self) -> float:
         """The share of what was tried again that led elsewhere than the last time."""
         return float(self._luck[1] / max(self._luck[REPEATS], 1.0))
+
+    def told(self, slot: int) -> list[Outcome]:
+        """Return what came of an entry, the most frequent first."""
+        rows = self.outcomes_of(np.array([slot])).rows
+        counts, rewards, terminal = self.outcomes.counts, self.outcomes.rewards, self.outcomes.terminal
+        found = [
+            Outcome(int(counts[row]), float(rewards[row]), bool(terminal[row]), self.outcomes.observations[row].copy())
+            for row in rows
+        ]
+        return sorted(found, key=lambda outcome: -outcome.count)
 
     def outcomes_of(self, slots: NDArray[np.int64]) -> Chains:
         """Return which rows hold the outcomes of these entries, one after the other."""

@@ -166,6 +166,7 @@ class Explorer:
             "returns": memories.returns.tolist(),
             "steps": memories.steps.tolist(),
             "slots": memories.slots.tolist(),
+            "outcomes": [[(one.count, one.reward, one.terminated) for one in came] for came in memories.outcomes],
             "pictures": [self._has_picture(slot) for slot in memories.slots.tolist()],
         }
 

@@ -85,6 +85,7 @@ const showMemories = (thought) => {
   if (!found) return;
   byId("behind-title").textContent = `Memories behind “${episode.actions[chosenAction]}”`;
   byId("behind-more").textContent = found.returns.length === 0 ? "Nothing is remembered of this action yet."
+    : found.exact && found.outcomes.length ? "This very state is known: its value is the mean of what came of it."
     : found.exact ? "This very state is known: its value is the best return that ever followed."
     : `${found.returns.length} most similar memories; the value is the mean of their returns, weighted.`;
   byId("memories").replaceChildren(...found.returns.map((value, i) => {
@@ -111,6 +112,11 @@ const showMemories = (thought) => {
     fact("weight", percent(found.weights[i]), found.weights[i]);
     fact("distance", shown(found.distances[i], 3), found.distances[i]);
     fact("step", found.steps[i].toLocaleString("en"), found.steps[i]);
+    for (const [count, reward, ended] of found.outcomes[i]?.slice(0, 4) ?? []) {
+      fact("led to", `${count.toLocaleString("en")} × reward ${shown(reward)}${ended ? ", the end" : ""}`, count);
+    }
+    const more = (found.outcomes[i]?.length ?? 0) - 4;
+    if (more > 0) fact("and", `${more} more outcomes`, more);
     item.append(weight, list);
     return item;
   }));
