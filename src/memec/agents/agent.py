@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from zlib import crc32
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memec.agents.memories import Thought
-from memec.envs.world import World, make
+from memec.envs.recorded import EnvironmentSettings
+from memec.envs.world import World, make, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
 from memec.explore import AnyStrategy
 from memec.settings import Settings
@@ -165,7 +166,7 @@ class Agent(ABC):
         checkpoint = checkpoint or CheckpointSettings()
         if run is not None:
             plain = {
-                "environment": {"id": self.world.id},
+                "environment": self.world.recorded.model_dump(mode="json"),
                 "agent": self._plain_settings(),
                 "training": settings.model_dump(mode="json"),
                 "checkpoint": checkpoint.model_dump(mode="json"),
@@ -245,15 +246,14 @@ class Agent(ABC):
     def load(cls, path: str | Path, env: Env | None = None) -> Self:
         """Return the agent that `save` wrote, with identical behaviour.
 
-        Its environment is made again by its id unless `env` gives one; an id that names a module is never followed.
+        Its environment is made again as it was recorded unless `env` gives one; an id that names a module is never
+        followed, and where it cannot be made again it has to be given.
         """
         path = Path(path)
         arrays, about = read_arrays(path)
-        identity = about.get("environment")
+        made_again = env is None
         if env is None:
-            if not isinstance(identity, str) or ":" in identity or not identity:
-                raise MemecError(f"Loading {path} needs its environment ({identity!r}): pass env=...")
-            env = identity
+            env = make_again(_recorded_environment(about, path), training=True)
         with saying_what_is_wrong(path):
             _refuse_other_formats(about, path)
             if about.get("agent") != cls.name:
@@ -264,6 +264,7 @@ class Agent(ABC):
             agent._take_over(arrays, about, path)
             agent._loop.skip_to(about["loop"])
             agent.abandon_episode()
+        agent._owns_world |= made_again
         return agent
 
     def snapshot(self) -> tuple[Arrays, dict[str, Any]]:
@@ -275,8 +276,11 @@ class Agent(ABC):
         """Go on from a snapshot of an agent with the same settings and seed."""
         with saying_what_is_wrong(source):
             _refuse_other_formats(about, source)
-            own = [self.name, self.seed, self.world.id]
-            same = [about["agent"], about["seed"], about["environment"]] == own
+            made_from = _made_from(about)
+            same = [about["agent"], about["seed"]] == [self.name, self.seed]
+            if made_from.lost is None:  # else whoever goes on says which environment it was
+                own = self.world.recorded if "made_from" in about else EnvironmentSettings(id=self.world.id)
+                same &= made_from == own
             # a setting that the file does not know yet is as it was then
             if not same or self.settings_type.read(about["settings"]) != self.settings:
                 raise MemecError(f"{source} belongs to an agent with other settings, another seed or environment.")
@@ -288,6 +292,7 @@ class Agent(ABC):
             "format": FORMAT,
             "agent": self.name,
             "environment": self.world.id,
+            "made_from": self.world.recorded.model_dump(mode="json"),
             "settings": self._plain_settings(),
             "seed": self.seed,
             "actions": self.world.actions,
@@ -321,11 +326,16 @@ class Agent(ABC):
             return [env]
         if isinstance(env, gymnasium.Env):
             return [make(env)]
-        again = env or (self.world.id if self._owns_world else self.world.environment.spec)
-        if again is None:
-            raise MemecError("To evaluate while learning in an environment of your own, pass evaluation_env as well.")
         count = worlds_for_evaluation(self.world.observation.kind, settings.evaluation_episodes)
-        return [make(again, training=False) for _ in range(count)]
+        if env is not None:
+            return [make(env, training=False) for _ in range(count)]
+        if self.world.recorded.lost is None:
+            return [make_again(self.world.recorded, training=False) for _ in range(count)]
+        with suppress(Exception):  # whatever is raised where its spec does not make it again, either
+            spec = self.world.environment.spec
+            if spec is not None:
+                return [make(spec) for _ in range(count)]
+        raise MemecError("To evaluate while learning in an environment of your own, pass evaluation_env as well.")
 
 
 def _settings_to_go_on_with(folder: RunFolder, steps: int, evaluate_every: int) -> TrainingSettings:
@@ -336,6 +346,22 @@ def _settings_to_go_on_with(folder: RunFolder, steps: int, evaluate_every: int) 
             f"A resumed run keeps its settings: {folder.path} is evaluated every {recorded.evaluate_every_steps} steps."
         )
     return recorded.changed({"steps": steps})
+
+
+def _made_from(about: dict[str, Any]) -> EnvironmentSettings:
+    """Return what a file says of its environment; one of an older version knows no more than the id."""
+    return EnvironmentSettings.read(about.get("made_from", {}) | {"id": about.get("environment")})
+
+
+def _recorded_environment(about: dict[str, Any], path: Path) -> EnvironmentSettings:
+    """Return what an agent's environment can be made again from, by its file."""
+    with saying_what_is_wrong(path):
+        made_from = _made_from(about)
+    if ":" in made_from.id or not made_from.id:
+        raise MemecError(f"Loading {path} needs its environment ({made_from.id!r}): pass env=...")
+    if made_from.lost is not None:
+        raise MemecError(f"Loading {path} needs its environment ({made_from.id}; {made_from.lost}): pass env=...")
+    return made_from
 
 
 def _refuse_other_formats(about: dict[str, Any], path: Path) -> None:

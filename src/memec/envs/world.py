@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from memec.envs.modules import import_module_of
 from memec.envs.observation import fit_observation
+from memec.envs.recorded import EnvironmentSettings, recorded, recorded_options, wrapped
 from memec.envs.registration import register
 from memec.envs.rooms import FourRoom, OpenRoom
 from memec.envs.state_id import state_id, state_ids, vector_id
@@ -22,6 +23,8 @@ from memec.errors import MemecError, NotFiniteError
 
 ATARI_PREFIX = "ALE/"
 ATARI_SETTINGS = {"sticky_actions", "no_op_after_life_loss", "empty_stack_after_life_loss"}
+IMPORTING = {"GymV21Environment-v0", "GymV26Environment-v0"}
+"""Gymnasium's environments that import a module which their arguments name."""
 LARGEST_REWARD = 1e100
 """Sums and squares of larger ones would not stay finite."""
 FORMS = {
@@ -49,14 +52,19 @@ class World:
         "is_random",
         "is_vector",
         "observation",
+        "recorded",
     )
 
-    def __init__(self, environment: gymnasium.Env[Any, Any], id: str) -> None:
+    def __init__(
+        self, environment: gymnasium.Env[Any, Any], id: str, made_from: EnvironmentSettings | None = None
+    ) -> None:
         space = _space(environment, "action_space", id)
         if not isinstance(space, Discrete):
             raise MemecError(f"memec chooses among numbered actions (Discrete), but {id} has the action space {space}.")
         self.environment = environment
         self.id = id
+        self.recorded = made_from or recorded(environment, id)
+        """What it can be made again from."""
         self.actions = int(space.n)
         self.first_action = int(space.start)
         self.is_random = type(environment) not in (OpenRoom, FourRoom)
@@ -170,7 +178,10 @@ def make(
             raise MemecError("An environment object is used as it is: give options with an environment's id instead.")
         return World(env, env.spec.id if env.spec is not None else type(env.unwrapped).__name__)
     if isinstance(env, EnvSpec):
-        return World(gymnasium.make(env), env.id)
+        try:
+            return World(gymnasium.make(env), env.id)
+        except (ValueError, TypeError, gymnasium.error.Error) as error:
+            raise MemecError(f"{env.id} cannot be made again from its spec: {_one_line(error)}") from error
     if not isinstance(env, str):
         raise MemecError(f"An environment is a Gymnasium environment or its id, not {type(env).__name__}.")
     options = env_options if render_mode is None else {"render_mode": render_mode, **env_options}
@@ -182,8 +193,36 @@ def make(
         raise MemecError(f"Only Atari games ({ATARI_PREFIX}...) have the setting {settings}, and {env} is none.")
     else:
         environment = _make_registered(name, options)
+    return _world(environment, recorded_options(env, options))
+
+
+def make_again(settings: EnvironmentSettings, *, training: bool, render_mode: str | None = None) -> World:
+    """Make a recorded environment.
+
+    A record may come from anybody: nothing is imported that it names but the module of its id, which the caller has to
+    have looked at.
+    """
+    if settings.lost is not None:
+        raise MemecError(f"{settings.id} cannot be made again from its record: {settings.lost}.")
+    if settings.id in IMPORTING:
+        raise MemecError(f"{settings.id} cannot be made again from its record: it imports what its arguments name.")
+    as_registered = settings.max_episode_steps is None and not settings.wrappers and settings.protocol == "dqn"
+    if as_registered:
+        return make(settings.id, training=training, render_mode=render_mode, **settings.options())
+    options = settings.options() | {"max_episode_steps": settings.max_episode_steps}
+    if render_mode is not None:
+        options["render_mode"] = render_mode
+    environment = _make_registered(import_module_of(settings.id), options)
     try:
-        return World(environment, env)
+        return _world(wrapped(environment, settings), settings)
+    except MemecError:
+        environment.close()
+        raise
+
+
+def _world(environment: gymnasium.Env[Any, Any], made_from: EnvironmentSettings) -> World:
+    try:
+        return World(environment, made_from.id, made_from)
     except MemecError:
         environment.close()
         raise
@@ -204,6 +243,8 @@ def _make_atari(id: str, training: bool, options: dict[str, Any]) -> gymnasium.E
 
 def _make_registered(id: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     register()
+    if id.startswith(ATARI_PREFIX):
+        import ale_py  # noqa: F401  (it registers the Atari games)
     # Gymnasium itself finds the latest version of an id without one.
     if id not in gymnasium.registry and re.search(r"-v\d+$", id):
         raise _unknown_environment(id)

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from memec.agents import AGENTS, Agent
-from memec.envs.world import World, make
+from memec.envs.modules import import_module_of
+from memec.envs.recorded import EnvironmentSettings
+from memec.envs.world import World, make_again
 from memec.errors import MemecError, saying_what_is_wrong, unknown_name
 from memec.experiments.run_settings import RunSettings
 from memec.train import Evaluation, RunFolder, Seeds, evaluating, show_progress
@@ -49,8 +51,7 @@ def new_folder(settings: RunSettings, parent: Path = Path("runs")) -> Path:
 
 def world_for(settings: RunSettings, *, training: bool, **options: Any) -> World:
     """Make the world of a run."""
-    environment = settings.environment
-    return make(environment.id, training=training, **environment.options(), **options)
+    return make_again(settings.environment, training=training, **options)
 
 
 def run(
@@ -96,15 +97,26 @@ def resume(
 def settings_of(folder: RunFolder, env: str | None = None, way: str = "--env {env}") -> RunSettings:
     """Return the settings of a run. A module it names is imported only if the user names it as well, by `env`.
 
-    `way` is how the user can do so.
+    By `env` he also names the module that registers the run's environment, or an environment to take where the run's
+    cannot be made again. `way` is how he can do so.
     """
     settings = RunSettings.read(folder.record()["settings"])
-    recorded = settings.environment.id
-    if env is not None and env != recorded:
-        raise MemecError(f"{folder.path} is a run in {recorded}, not in {env}.")
-    if ":" in recorded and env is None:
-        said = way.format(env=shlex.quote(recorded))
+    recorded = settings.environment
+    if recorded.lost is not None:
+        if env is None:
+            said = way.format(env="module:Id")
+            raise MemecError(
+                f"{folder.path} cannot make its environment {recorded.id} again ({recorded.lost}): "
+                f"name an environment that is the same by {said}, or give it to the agent in Python."
+            )
+        return settings.model_copy(update={"environment": EnvironmentSettings(id=env)})
+    if env is not None and env not in (recorded.id, f"{env.rpartition(':')[0]}:{recorded.id}"):
+        raise MemecError(f"{folder.path} is a run in {recorded.id}, not in {env}.")
+    if ":" in recorded.id and env is None:
+        said = way.format(env=shlex.quote(recorded.id))
         raise MemecError(f"{folder.path} would import a module: if you trust it, say so with {said}")
+    if env not in (None, recorded.id):
+        import_module_of(env)
     return settings
 
 

@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
-from pydantic import Field, NonNegativeInt
+from pydantic import NonNegativeInt
 
 from memec.agents import AGENTS, AnyAgentSettings
+from memec.envs.recorded import EnvironmentSettings
 from memec.errors import MemecError, unknown_name
 from memec.settings import Settings, setting_names
 from memec.train import TrainingSettings
@@ -13,22 +14,6 @@ from memec.train.checkpoint import CheckpointSettings
 
 MEMEC = "memec.experiments.run"
 """The module that does runs of memec's own agents."""
-
-
-class EnvironmentSettings(Settings):
-    """Which world, and how it is set up."""
-
-    id: str
-    sticky_actions: float = Field(0.0, ge=0.0, lt=1.0)
-    """Atari only: the probability that the emulator repeats the previous action instead."""
-    no_op_after_life_loss: bool = True
-    """Atari only: whether a game goes on after a lost life with one frame of doing nothing."""
-    empty_stack_after_life_loss: bool = True
-    """Atari only: whether the stack of frames holds zeros again after a lost life."""
-
-    def options(self) -> dict[str, Any]:
-        """Return what the environment is made with, where that is not how any is made."""
-        return self.model_dump(exclude={"id"}, exclude_defaults=True)
 
 
 class RunSettings(Settings):
