@@ -260,9 +260,18 @@ def test_what_gymnasium_warns_of_comes_without_its_colours(memec: Memec) -> None
     assert "[33m" not in result.error and "WARN" not in result.error
 
 
-def test_a_process_that_may_open_no_more_files_says_so(tmp_path: Path) -> None:
-    command = f"ulimit -n 4; exec {sys.executable} -m memec train CartPole-v1 --agent mfec --steps 60 --out run"
-    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+FEW_FILES = """
+import resource, sys
+from memec import cli
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv.pop()),) * 2)  # Python itself needs more to start
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("files", [3, 4])
+def test_a_process_that_may_open_no_more_files_says_so(files: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FEW_FILES, "train", "CartPole-v1", "--agent", "mfec", "--steps", "60", str(files)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert result.returncode == 2 and "Too many files are open" in result.stderr, result.stderr
     assert result.stderr.count("\n") == 1
 
