@@ -15,7 +15,7 @@ from memec.experiments.presets import settings_for
 from memec.experiments.run import run as run_experiment
 
 Train = Callable[..., Path]
-Serve = Callable[[Path], AbstractContextManager[str]]
+Serve = Callable[..., AbstractContextManager[str]]
 
 
 @pytest.fixture(scope="session")
@@ -60,9 +60,9 @@ def serve() -> Serve:
     """Start `memec watch` and give its address; at the end it must stop by Ctrl-C, with status 0 and in silence."""
 
     @contextmanager
-    def served(run: Path) -> Iterator[str]:
-        command = [sys.executable, "-m", "memec.cli", "watch", str(run)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def served(run: Path, *options: str, cwd: Path | None = None) -> Iterator[str]:
+        command = [sys.executable, "-m", "memec.cli", "watch", str(run), *options]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd)
         try:
             assert process.stdout is not None
             found = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())

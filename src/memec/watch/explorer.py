@@ -1,9 +1,9 @@
 """The memory explorer: an episode of a trained agent, and the memories behind each of its decisions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -50,9 +50,9 @@ class Played:
 
 
 class Explorer:
-    """Plays episodes of one checkpoint's agent and shows what is behind them. Several threads may ask at once."""
+    """Plays episodes of one checkpoint's agent and shows what is behind them, to one who asks at a time."""
 
-    def __init__(self, run: Path, env: str | None = None) -> None:
+    def __init__(self, run: Path, env: str | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
         self._trained: Trained = load_trained(run, env, pictures=True)
         self.agent = self._trained.agent
         self.step = self.agent.steps
@@ -61,7 +61,7 @@ class Explorer:
         self._drawing_world.reset(seed=0)
         self._names = action_names(self._world)
         self._episodes: dict[tuple[int, bool], Played] = {}
-        self._lock = RLock()  # worlds and look-ups are made for one thread
+        self._stopped = stopped
 
     @property
     def memory(self) -> Memory | Graph | None:
@@ -87,10 +87,9 @@ class Explorer:
     def moment(self, seed: int, exploring: bool, number: int) -> dict[str, Any]:
         """Return what the agent thinks at a moment of an episode: values, policy and memories of every action."""
         moment = self._moment(seed, exploring, number)
-        with self._lock:
-            belief, memories, key = self.agent.think(moment.observation, moment.state_id)
-            policy = self.agent.explore.probabilities(belief, self.step)
-            place = self._place(key)
+        belief, memories, key = self.agent.think(moment.observation, moment.state_id)
+        policy = self.agent.explore.probabilities(belief, self.step)
+        place = self._place(key)
         return {
             "chosen": moment.action,
             "score": moment.score,
@@ -112,38 +111,37 @@ class Explorer:
         observation = self._observed(slot)
         if observation is None:
             return None
-        with self._lock:
-            picture = draw_observation(self._drawing_world, observation)
+        picture = draw_observation(self._drawing_world, observation)
         return None if picture is None else png(picture, THUMBNAIL)
 
     def map(self) -> dict[str, Any]:
         """Return the whole memory at a glance."""
         environment = self._world.environment.unwrapped
-        with self._lock:
-            if isinstance(environment, Room):
-                return room_map(self.agent, environment) | {"actions": self._names}
-            if self._plane is None:
-                return {"kind": "none"}
-            return self._plane.points() | {"actions": self._names}
+        if isinstance(environment, Room):
+            return room_map(self.agent, environment) | {"actions": self._names}
+        if self._plane is None:
+            return {"kind": "none"}
+        return self._plane.points() | {"actions": self._names}
 
     @cached_property
     def _plane(self) -> Plane | None:
         return Plane(self.memory) if self.memory is not None and len(self.memory) else None
 
     def _play(self, seed: int, exploring: bool) -> Played:
-        with self._lock:
-            if (seed, exploring) not in self._episodes:
-                moments, ending = [], ""
-                most = min(MOST_STEPS, self._trained.settings.training.evaluation_episode_steps)
-                shown = play(self.agent, self._world, Seeds(seed), exploring=exploring, most_steps=most)
-                for seen in shown:
-                    picture = None if seen.picture is None else png(seen.picture)
-                    moments.append(Moment(seen.observation, seen.state_id, picture, seen.score, seen.action))
-                    ending = seen.ending
-                while len(self._episodes) >= EPISODES_KEPT:
-                    self._episodes.pop(next(iter(self._episodes)))
-                self._episodes[seed, exploring] = Played(moments, ending)
-            return self._episodes[seed, exploring]
+        if (seed, exploring) not in self._episodes:
+            moments, ending = [], ""
+            most = min(MOST_STEPS, self._trained.settings.training.evaluation_episode_steps)
+            shown = play(self.agent, self._world, Seeds(seed), exploring=exploring, most_steps=most)
+            for seen in shown:
+                if self._stopped():
+                    raise MemecError("The page is about to close: the episode was broken off.")
+                picture = None if seen.picture is None else png(seen.picture)
+                moments.append(Moment(seen.observation, seen.state_id, picture, seen.score, seen.action))
+                ending = seen.ending
+            while len(self._episodes) >= EPISODES_KEPT:
+                self._episodes.pop(next(iter(self._episodes)))
+            self._episodes[seed, exploring] = Played(moments, ending)
+        return self._episodes[seed, exploring]
 
     def _moment(self, seed: int, exploring: bool, number: int) -> Moment:
         moments = self._play(seed, exploring).moments

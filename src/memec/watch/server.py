@@ -2,11 +2,12 @@
 
 import errno
 import socket
-from collections.abc import Callable
+from asyncio import Semaphore
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from threading import Lock
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from memec.errors import MemecError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 LARGEST_SEED = 2**31
+MOST_WAITING = 64
+"""Questions to the explorer at once: more than a page asks, which shows 50 memories with their pictures."""
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -50,15 +53,19 @@ def watch(run: Path, *, port: int = 0, env: str | None = None, say: Callable[[st
     try:
         import plotly  # noqa: F401
         import starlette  # noqa: F401
-        import uvicorn
+        from uvicorn import Config
+
+        from memec.watch.serving import Connection, Server
     except ImportError as error:
         raise MemecError(f"Watching needs {error.name}: pip install 'memec[watch]'.") from None
     RunFolder.open(run).record()
     with _listening(port) as listener:
         port = listener.getsockname()[1]
-        config = uvicorn.Config(
-            application(run, port, env),
-            log_level="warning",
+        explorers = Explorers(run, env)
+        config = Config(
+            application(run, port, explorers),
+            http=Connection,
+            log_level="critical",
             access_log=False,
             lifespan="off",
             ws="none",
@@ -67,23 +74,22 @@ def watch(run: Path, *, port: int = 0, env: str | None = None, say: Callable[[st
         )
         say(f"Watching {run} at http://{LOOPBACK}:{port}/ (Ctrl-C stops)")
         with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listener])
+            Server(config, explorers.stop).run(sockets=[listener])
 
 
-def application(run: Path, port: int, env: str | None = None) -> "ASGIApp":
+def application(run: Path, port: int, explorers: "Explorers") -> "ASGIApp":
     """Return the web application; it answers only to this machine's own names with this port."""
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse
     from starlette.routing import Route
 
-    explorers = Explorers(run, env)
-
     def mistake(_: "Request", error: Exception) -> "Response":
         return JSONResponse({"error": str(error)})  # the page shows it; any other status would fill the console
 
     routes = [Route(path, _page_file(*file), methods=["GET"]) for path, file in PAGE_FILES.items()]
+    routes.append(Route("/api/live", lambda _: JSONResponse(live(run)), methods=["GET"]))
     for path, answer in explorers.answers().items():
-        routes.append(Route(path, answer, methods=["GET"]))
+        routes.append(Route(path, explorers.in_turn(answer), methods=["GET"]))
     app: Starlette = Starlette(routes=routes, exception_handlers={MemecError: mistake})
     return Guard(app, port)
 
@@ -120,16 +126,44 @@ class Guard:
 
 
 class Explorers:
-    """The explorer of the newest checkpoint that was asked for, and the run's state at this moment."""
+    """The explorer of the newest checkpoint that was asked for. It answers one question at a time."""
 
     def __init__(self, run: Path, env: str | None) -> None:
         self._run = run
         self._env = env
         self._explorer: Explorer | None = None
-        self._lock = Lock()
+        self._turn = Semaphore()
+        self._waiting = 0
+        self._stopped = Event()
+
+    def stop(self) -> None:
+        """Answer nothing more, and break off what is being played."""
+        self._stopped.set()
+
+    def in_turn(self, answer: Callable[["Request"], "Response"]) -> Callable[["Request"], Awaitable["Response"]]:
+        """Return what gives an answer in a thread when its turn has come, if somebody still waits for it.
+
+        What waits for its turn has no thread, so that however much is asked, the run's state can be shown beside it.
+        """
+        from starlette.concurrency import run_in_threadpool
+        from starlette.responses import Response
+
+        async def answer_in_turn(request: "Request") -> "Response":
+            if self._waiting >= MOST_WAITING:
+                raise MemecError("The explorer is asked too much at once: ask again in a while.")
+            self._waiting += 1
+            try:
+                async with self._turn:
+                    if self._stopped.is_set() or await request.is_disconnected():
+                        return Response(status_code=503)
+                    return await run_in_threadpool(answer, request)
+            finally:
+                self._waiting -= 1
+
+        return answer_in_turn
 
     def answers(self) -> dict[str, Callable[["Request"], "Response"]]:
-        """Return what answers each path. They are plain functions, so each request has a thread of its own."""
+        """Return what answers each path."""
         from starlette.responses import JSONResponse, Response
 
         def picture(content: bytes | None) -> Response:
@@ -139,7 +173,6 @@ class Explorers:
             return *_episode(request), _number(request, "moment")
 
         return {
-            "/api/live": lambda _: JSONResponse(live(self._run)),
             "/api/episode": lambda request: JSONResponse(self._newest(request).episode(*_episode(request))),
             "/api/moment": lambda request: JSONResponse(self._loaded(request).moment(*moment_of(request))),
             "/api/map": lambda request: JSONResponse(self._loaded(request).map()),
@@ -151,15 +184,13 @@ class Explorers:
 
     def _newest(self, request: "Request") -> Explorer:
         """Return the explorer of the newest checkpoint if asked for that, else the one there is."""
-        with self._lock:
-            if self._explorer is None or request.query_params.get("newest") == "1":
-                self._explorer = Explorer(self._run, self._env)
-            return self._explorer
+        if self._explorer is None or request.query_params.get("newest") == "1":
+            self._explorer = Explorer(self._run, self._env, self._stopped.is_set)
+        return self._explorer
 
     def _loaded(self, request: "Request") -> Explorer:
         """Return the explorer of the checkpoint that the page shows."""
-        with self._lock:
-            explorer = self._explorer
+        explorer = self._explorer
         if explorer is None or explorer.step != _number(request, "checkpoint", 2**62):
             raise MemecError("Another checkpoint is shown by now: play the episode again.")
         return explorer
