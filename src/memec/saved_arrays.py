@@ -10,7 +10,8 @@ from memec.errors import MemecError
 
 Arrays = Mapping[str, NDArray[Any]]
 Form = tuple[type[np.generic], tuple[int, ...]]
-LARGEST_COUNT = 2**62
+LARGEST_COUNT = 2**60
+"""Doubled, it is a number of 64 bits still."""
 
 
 def check_arrays(arrays: Arrays, forms: Mapping[str, Form]) -> None:
