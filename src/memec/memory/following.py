@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from memec.memory.exact import NONE, Exact
 from memec.memory.kernels import COMPILE, brute_force, insert, note, squared_distance
-from memec.memory.saved import check_arrays
+from memec.saved_arrays import check_arrays
 
 # Learned keys of small observations lie near a surface of few dimensions. Measured on CartPole and Acrobot, keys of
 # 64 numbers: with fewer axes, or fewer candidates, more answers have to be looked for again among all entries.

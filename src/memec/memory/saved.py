@@ -163,6 +163,3 @@ def _check_books(
 def _refuse(wrong: bool | np.bool_, what: str) -> None:
     if wrong:
         raise MemecError(f"The saved memory does not fit: it {what}.")
-
-
-__all__ = ["Arrays", "check_arrays", "check_index", "check_memory", "check_search"]
