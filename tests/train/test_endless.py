@@ -58,6 +58,13 @@ def test_a_run_in_which_no_episode_ended_is_told_at_its_end(
     assert len(said(agent(Endless(length)), steps)) == sentences
 
 
+def test_an_action_mask_is_told_once_however_often_it_is_evaluated() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        MFEC("Taxi-v4").learn(300, evaluate_every=100, evaluation_episodes=2)
+    assert len(caught) == 1 and "info['action_mask']" in str(caught[0].message)
+
+
 def test_an_action_mask_that_is_not_looked_at_is_told_once() -> None:
     class Masked(Endless):
         def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:

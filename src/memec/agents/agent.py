@@ -325,7 +325,7 @@ class Agent(ABC):
         if isinstance(env, World):
             return [env]
         if isinstance(env, gymnasium.Env):
-            return [make(env)]
+            return [make(env, training=False)]
         count = worlds_for_evaluation(self.world.observation.kind, settings.evaluation_episodes)
         if env is not None:
             return [make(env, training=False) for _ in range(count)]
@@ -334,7 +334,7 @@ class Agent(ABC):
         with suppress(Exception):  # whatever is raised where its spec does not make it again, either
             spec = self.world.environment.spec
             if spec is not None:
-                return [make(spec) for _ in range(count)]
+                return [make(spec, training=False) for _ in range(count)]
         raise MemecError("To evaluate while learning in an environment of your own, pass evaluation_env as well.")
 
 

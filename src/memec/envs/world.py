@@ -56,7 +56,12 @@ class World:
     )
 
     def __init__(
-        self, environment: gymnasium.Env[Any, Any], id: str, made_from: EnvironmentSettings | None = None
+        self,
+        environment: gymnasium.Env[Any, Any],
+        id: str,
+        made_from: EnvironmentSettings | None = None,
+        *,
+        training: bool = True,
     ) -> None:
         space = _space(environment, "action_space", id)
         if not isinstance(space, Discrete):
@@ -74,7 +79,7 @@ class World:
         self._moves = [number(self.first_action + action) for action in range(self.actions)]
         self.observation = fit_observation(_space(environment, "observation_space", id))
         self._fit = self.observation.__call__  # a method is called more quickly than an object
-        self._mask_told = False
+        self._mask_told = not training  # once is enough
         self.game_over = True
         """Whether the last episode ended with its game: False when only a life was lost."""
         self._observed: NDArray[Any] | None = None
@@ -176,10 +181,10 @@ def make(
     if isinstance(env, gymnasium.Env):
         if render_mode is not None or env_options:
             raise MemecError("An environment object is used as it is: give options with an environment's id instead.")
-        return World(env, env.spec.id if env.spec is not None else type(env.unwrapped).__name__)
+        return World(env, env.spec.id if env.spec is not None else type(env.unwrapped).__name__, training=training)
     if isinstance(env, EnvSpec):
         try:
-            return World(gymnasium.make(env), env.id)
+            return World(gymnasium.make(env), env.id, training=training)
         except (ValueError, TypeError, gymnasium.error.Error) as error:
             raise MemecError(f"{env.id} cannot be made again from its spec: {_one_line(error)}") from error
     if not isinstance(env, str):
@@ -193,7 +198,7 @@ def make(
         raise MemecError(f"Only Atari games ({ATARI_PREFIX}...) have the setting {settings}, and {env} is none.")
     else:
         environment = _make_registered(name, options)
-    return _world(environment, recorded_options(env, options))
+    return _world(environment, recorded_options(env, options), training)
 
 
 def make_again(settings: EnvironmentSettings, *, training: bool, render_mode: str | None = None) -> World:
@@ -212,17 +217,12 @@ def make_again(settings: EnvironmentSettings, *, training: bool, render_mode: st
     options = settings.options() | {"max_episode_steps": settings.max_episode_steps}
     if render_mode is not None:
         options["render_mode"] = render_mode
-    environment = _make_registered(import_module_of(settings.id), options)
-    try:
-        return _world(wrapped(environment, settings), settings)
-    except MemecError:
-        environment.close()
-        raise
+    return _world(_make_registered(import_module_of(settings.id), options), settings, training)
 
 
-def _world(environment: gymnasium.Env[Any, Any], made_from: EnvironmentSettings) -> World:
+def _world(environment: gymnasium.Env[Any, Any], made_from: EnvironmentSettings, training: bool) -> World:
     try:
-        return World(environment, made_from.id, made_from)
+        return World(wrapped(environment, made_from), made_from.id, made_from, training=training)
     except MemecError:
         environment.close()
         raise
