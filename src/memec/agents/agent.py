@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from memec.agents.file import FORMAT, environment_of, made_from, refuse_other_formats
 from memec.agents.memories import Thought
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make, make_again
@@ -30,7 +31,6 @@ from memec.train.recording import Recording
 from memec.train.run_folder import RunFolder
 from memec.train.seeds import Seeds
 
-FORMAT = 1
 Shapes = Mapping[str, tuple[int, ...]]
 Env = str | gymnasium.Env[Any, Any] | World
 
@@ -253,9 +253,9 @@ class Agent(ABC):
         arrays, about = read_arrays(path)
         made_again = env is None
         if env is None:
-            env = make_again(_recorded_environment(about, path), training=True)
+            env = make_again(environment_of(about, path), training=True)
         with saying_what_is_wrong(path):
-            _refuse_other_formats(about, path)
+            refuse_other_formats(about, path)
             if about.get("agent") != cls.name:
                 raise MemecError(f"{path} holds a {about.get('agent')!r} agent, not {cls.name!r}.")
             settings = cls.settings_type.read(about["settings"])
@@ -275,12 +275,12 @@ class Agent(ABC):
     def restore_snapshot(self, arrays: Arrays, about: dict[str, Any], source: Path) -> None:
         """Go on from a snapshot of an agent with the same settings and seed."""
         with saying_what_is_wrong(source):
-            _refuse_other_formats(about, source)
-            made_from = _made_from(about)
+            refuse_other_formats(about, source)
+            made = made_from(about)
             same = [about["agent"], about["seed"]] == [self.name, self.seed]
-            if made_from.lost is None:  # else whoever goes on says which environment it was
+            if made.lost is None:  # else whoever goes on says which environment it was
                 own = self.world.recorded if "made_from" in about else EnvironmentSettings(id=self.world.id)
-                same &= made_from == own
+                same &= made == own
             # a setting that the file does not know yet is as it was then
             if not same or self.settings_type.read(about["settings"]) != self.settings:
                 raise MemecError(f"{source} belongs to an agent with other settings, another seed or environment.")
@@ -346,28 +346,3 @@ def _settings_to_go_on_with(folder: RunFolder, steps: int, evaluate_every: int) 
             f"A resumed run keeps its settings: {folder.path} is evaluated every {recorded.evaluate_every_steps} steps."
         )
     return recorded.changed({"steps": steps})
-
-
-def _made_from(about: dict[str, Any]) -> EnvironmentSettings:
-    """Return what a file says of its environment; one of an older version knows no more than the id."""
-    return EnvironmentSettings.read(about.get("made_from", {}) | {"id": about.get("environment")})
-
-
-def _recorded_environment(about: dict[str, Any], path: Path) -> EnvironmentSettings:
-    """Return what an agent's environment can be made again from, by its file."""
-    with saying_what_is_wrong(path):
-        made_from = _made_from(about)
-    if ":" in made_from.id or not made_from.id:
-        raise MemecError(f"Loading {path} needs its environment ({made_from.id!r}): pass env=...")
-    if made_from.lost is not None:
-        raise MemecError(f"Loading {path} needs its environment ({made_from.id}; {made_from.lost}): pass env=...")
-    return made_from
-
-
-def _refuse_other_formats(about: dict[str, Any], path: Path) -> None:
-    found = about.get("format")
-    if found == FORMAT:
-        return
-    if isinstance(found, int) and found > FORMAT:
-        raise MemecError(f"{path} was written by a newer memec (format {found}); this one reads {FORMAT}.")
-    raise MemecError(f"{path} has the format {found!r}, which this version of memec cannot read: it reads {FORMAT}.")

@@ -1,0 +1,35 @@
+"""What an agent's file says about the agent, beside its arrays."""
+
+from pathlib import Path
+from typing import Any
+
+from memec.envs.recorded import EnvironmentSettings
+from memec.errors import MemecError, saying_what_is_wrong
+
+FORMAT = 1
+
+
+def made_from(about: dict[str, Any]) -> EnvironmentSettings:
+    """Return what a file says of its environment; one of an older version knows no more than the id."""
+    return EnvironmentSettings.read(about.get("made_from", {}) | {"id": about.get("environment")})
+
+
+def environment_of(about: dict[str, Any], path: Path) -> EnvironmentSettings:
+    """Return what an agent's environment can be made again from, by its file."""
+    with saying_what_is_wrong(path):
+        made = made_from(about)
+    if ":" in made.id or not made.id:
+        raise MemecError(f"Loading {path} needs its environment ({made.id!r}): pass env=...")
+    if made.lost is not None:
+        raise MemecError(f"Loading {path} needs its environment ({made.id}; {made.lost}): pass env=...")
+    return made
+
+
+def refuse_other_formats(about: dict[str, Any], path: Path) -> None:
+    """Raise an error where a file is of another version's form."""
+    found = about.get("format")
+    if found == FORMAT:
+        return
+    if isinstance(found, int) and found > FORMAT:
+        raise MemecError(f"{path} was written by a newer memec (format {found}); this one reads {FORMAT}.")
+    raise MemecError(f"{path} has the format {found!r}, which this version of memec cannot read: it reads {FORMAT}.")
