@@ -190,6 +190,7 @@ def test_a_run_goes_on_in_its_own_world_alone(tmp_path: Path) -> None:
         ({"wrappers": ({"name": "__class__", "kwargs": {}},)}, "may not name"),
         ({"wrappers": ({"name": "FrameStackObservation", "kwargs": {"stack": 2}},)}, "cannot be made with"),
         ({"id": "GymV26Environment-v0", "kwargs": {"env_id": "evil:Env-v0"}}, "imports what its arguments name"),
+        ({"id": "GymV21Environment", "kwargs": {"env_id": "evil:Env-v0"}}, "imports what its arguments name"),
         ({"kwargs": {"no_such": 1}}, "cannot be made with the options"),
         ({"kwargs": {"id": "evil:Env-v0"}}, "cannot be made"),
         ({"kwargs": {"disable_env_checker": False}}, "cannot be made"),

@@ -23,8 +23,8 @@ from memec.errors import MemecError, NotFiniteError
 
 ATARI_PREFIX = "ALE/"
 ATARI_SETTINGS = {"sticky_actions", "no_op_after_life_loss", "empty_stack_after_life_loss"}
-IMPORTING = {"GymV21Environment-v0", "GymV26Environment-v0"}
-"""Gymnasium's environments that import a module which their arguments name."""
+IMPORTING = ("GymV21Environment", "GymV26Environment")
+"""Gymnasium's environments, of any version, that import a module which their arguments name."""
 LARGEST_REWARD = 1e100
 """Sums and squares of larger ones would not stay finite."""
 FORMS = {
@@ -209,7 +209,7 @@ def make_again(settings: EnvironmentSettings, *, training: bool, render_mode: st
     """
     if settings.lost is not None:
         raise MemecError(f"{settings.id} cannot be made again from its record: {settings.lost}.")
-    if settings.id in IMPORTING:
+    if settings.id.startswith(IMPORTING):
         raise MemecError(f"{settings.id} cannot be made again from its record: it imports what its arguments name.")
     as_registered = settings.max_episode_steps is None and not settings.wrappers and settings.protocol == "dqn"
     if as_registered:
