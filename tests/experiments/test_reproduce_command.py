@@ -73,8 +73,8 @@ def test_a_report_is_made_of_run_folders_and_of_results_alike(memec: Memec) -> N
     assert "| FourRoom | MFEC | epsilon-greedy | 2 |" in table
     assert "| FourRoom | MFEC | epsilon-greedy | 1 |" in Path("study/report/scores.md").read_text()
     page = Path("docs/page.md").read_text()
-    assert "../results/report/fourroom.png" in page and "0 are confirmed" in page
-    assert "has 2 of 5 seeds and 1,500 of 100,000 steps" in page and "`memec reproduce fourroom`" in page
+    assert "../results/report/fourroom.png" in page and "**0** supported" in page
+    assert "FourRoom MFEC epsilon-greedy, 1,500 of 100,000 steps" in page and "`memec reproduce fourroom`" in page
 
 
 def test_a_report_of_nothing_finished_is_a_sentence(memec: Memec) -> None:
