@@ -9,7 +9,7 @@ import pytest
 
 from memec import VPEC, MemecError
 from memec.embed.scale import RunningScale
-from memec.explore.optimism import Bet, Optimism
+from memec.explore.optimism import BELIEF, HOPE, TEMPERED, Bet, Optimism
 from memec.train import Evaluation
 from tests.agents.common import BY_VALUE, assert_same, contents, each_strategy
 
@@ -76,7 +76,7 @@ def play(bet: Bet, random: np.random.Generator, *, believing: float, hoping: flo
     """Play an episode of one step that scores this if played by belief or by hope; return whether it was hope."""
     bet.begin(random)
     bet.notice(new, 10)
-    hoped = bet.hoping
+    hoped = bet.kind == HOPE
     bet.settle(hoping if hoped else believing)
     return hoped
 
@@ -107,13 +107,36 @@ def test_belief_that_meets_nothing_new_is_followed_by_hope_if_restless(restless:
     assert not play(bet, random, believing=1.0, hoping=0.0)
 
 
+@pytest.mark.parametrize("better", [BELIEF, TEMPERED])
+def test_a_greedy_policy_goes_by_the_belief_that_pays(better: int) -> None:
+    bet, random = Bet(Optimism(), tempers=True), np.random.default_rng(0)
+    assert bet.trusted == BELIEF
+    kinds = []
+    for _ in range(400):
+        bet.begin(random)
+        bet.notice(True, 10)
+        kinds.append(bet.kind)
+        bet.settle(random.normal() + 10 * (bet.kind == better))
+    assert bet.trusted == better
+    assert kinds[200:].count(better) > 150 and set(kinds[200:]) == {BELIEF, HOPE, TEMPERED}
+
+
+def test_where_there_is_no_slope_nothing_is_tempered() -> None:
+    bet, random = Bet(Optimism()), np.random.default_rng(0)
+    for _ in range(100):
+        bet.begin(random)
+        bet.notice(True, 10)
+        assert bet.kind != TEMPERED
+        bet.settle(random.normal())
+
+
 def test_belief_that_goes_in_circles_turns_to_hope_within_the_episode() -> None:
     bet = Bet(Optimism())
     bet.begin(np.random.default_rng(0))
     for step in range(300):
-        assert not bet.hoping
+        assert bet.kind == BELIEF
         bet.notice(step == 149, 150)
-    assert bet.hoping
+    assert bet.kind == HOPE
 
 
 def test_a_world_without_a_time_limit_is_learned_too() -> None:

@@ -94,7 +94,7 @@ def test_a_known_state_keeps_its_place_and_is_worth_the_mean_of_what_came_of_it(
 
 def test_values_are_those_of_value_iteration_where_every_state_is_known() -> None:
     """On a grid whose every state was tried with every action, the kernel has nothing to guess."""
-    random, graph = np.random.default_rng(1), make_graph(doubt=0.0)
+    random, graph = np.random.default_rng(1), make_graph(doubt=0.0, slope_numbers=0)
     side = 4
     states = [np.array([x, y], np.float32) for x in range(side) for y in range(side)]
     rewards, following = random.normal(size=(len(states), ACTIONS)), random.integers(16, size=(len(states), ACTIONS))
@@ -171,7 +171,7 @@ def test_a_state_that_is_not_finite_is_refused() -> None:
 
 
 def test_hope_spreads_further_than_belief() -> None:
-    graph = make_graph()
+    graph = make_graph(slope_numbers=0)
     walk(graph, 100, np.random.default_rng(7))
     graph.saw_returns(best=10.0, worst=-10.0)
     graph.sweep(graph.newest_first())
@@ -225,7 +225,7 @@ def test_an_entry_counts_all_its_outcomes_and_keeps_their_mean_rewards(seed: int
 
 
 def test_values_are_those_of_value_iteration_over_what_chance_did() -> None:
-    graph, side = make_graph(capacity=400, doubt=0.0, pseudo=0.0), 3
+    graph, side = make_graph(capacity=400, doubt=0.0, pseudo=0.0, slope_numbers=0), 3
     model = walk_beside_a_model(graph, 3_000, seed=2, side=side)
     graph.saw_returns(best=100.0, worst=-100.0)
     for _ in range(300):

@@ -36,17 +36,19 @@ def by_numpy(place: Any, near: Any, weights: Any, keys: Any, ridge: float, value
 @given(st.integers(0, 2**31), st.integers(1, 6), st.floats(1e-3, 1.0))
 def test_corrections_are_those_of_a_ridge_regression(seed: int, size: int, ridge: float) -> None:
     place, near, weights, keys = neighbourhood(seed, size)
-    corrections = np.empty((ACTIONS, ACTIONS, NEIGHBOURS))
+    corrections = np.empty((ACTIONS, ACTIONS * NEIGHBOURS))
     fit_slope(place, near, weights, keys, ridge, corrections)
     values = np.random.default_rng(seed + 1).normal(size=len(keys))
-    found = (corrections * values[near]).sum(axis=(1, 2))
+    found = corrections @ values[near].reshape(-1)
     np.testing.assert_allclose(found, by_numpy(place, near, weights, keys, ridge, values), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(corrections.sum(axis=2), 0.0, atol=1e-6)  # a constant has no slope
+    np.testing.assert_allclose(
+        corrections.reshape(ACTIONS, ACTIONS, -1).sum(axis=2), 0.0, atol=1e-6
+    )  # a constant has no slope
 
 
 def test_neighbours_that_lie_in_one_place_have_no_slope() -> None:
     place, near, weights, keys = neighbourhood(0, 2)
-    corrections = np.ones((ACTIONS, ACTIONS, NEIGHBOURS))
+    corrections = np.ones((ACTIONS, ACTIONS * NEIGHBOURS))
     fit_slope(place, near, weights, np.ones_like(keys), 0.1, corrections)
     assert not corrections.any()
 
@@ -57,11 +59,11 @@ def test_missing_neighbours_are_left_out(neighbours_of_other_actions: int) -> No
     near[1:, neighbours_of_other_actions:] = -1
     weights[1:] = 0.0
     weights[1:, :neighbours_of_other_actions] = 1.0
-    corrections = np.empty((ACTIONS, ACTIONS, NEIGHBOURS))
+    corrections = np.empty((ACTIONS, ACTIONS * NEIGHBOURS))
     fit_slope(place, near, weights, keys, 0.1, corrections)
     values = np.random.default_rng(2).normal(size=len(keys))
     expected = by_numpy(place, near[:1], weights[:1], keys, 0.1, values)
-    np.testing.assert_allclose((corrections[0, 0] * values[near[0]]).sum(), expected[0], rtol=1e-6)
+    np.testing.assert_allclose((corrections[0, :NEIGHBOURS] @ values[near[0]]), expected[0], rtol=1e-6)
 
 
 def values_of_a_straight_world(**changes: Any) -> Any:

@@ -16,7 +16,7 @@ from memec.embed.scale import RunningScale
 from memec.envs.world import World, make
 from memec.errors import MemecError
 from memec.explore import AnyStrategy, Belief, Boltzmann, EpsilonGreedy, Greedy, Mellowmax, evaluated
-from memec.explore.optimism import Bet, Optimism
+from memec.explore.optimism import HOPE, Bet, Optimism
 from memec.graph import Experience, Graph, GraphSettings, Opinion, View
 from memec.saved_arrays import check_arrays, check_not_negative
 from memec.settings import Settings
@@ -68,7 +68,9 @@ class VPEC(Agent):
         size = int(np.prod(world.observation.shape))
         self.graph = Graph(settings.memory, world.actions, size, settings.discount)
         self.scale = RunningScale(size, world.observation.quantities)
-        self._bet = Bet(settings.explore) if isinstance(settings.explore, Optimism) else None
+        self._bet = None
+        if isinstance(settings.explore, Optimism):
+            self._bet = Bet(settings.explore, tempers=self.graph.sloped)
         self._best, self._worst = -np.inf, np.inf
         self._decisions = 0
         self._since_sweep = 0
@@ -130,14 +132,14 @@ class VPEC(Agent):
         self._rewards.clear()
 
     def greedy_policy(self) -> GreedyPolicy:
-        """Return the policy that takes the action of the largest value."""
+        """Return the policy that takes the action of the largest value, by the belief that has paid better lately."""
         greedy = Greedy(ties=self.explore.ties)
 
         def policy(
             observations: Sequence[Observation], state_ids: NDArray[np.uint64], luck: Sequence[float]
         ) -> list[int]:
             seen = self.graph.look(self.scale(np.stack(observations)))
-            return greedy.choose_each(self.graph.judge(seen).values, luck)
+            return greedy.choose_each(self._trusted(self.graph.judge(seen)), luck)
 
         return policy
 
@@ -149,13 +151,13 @@ class VPEC(Agent):
     def think(self, observation: Observation, state_id: StateId) -> Thought:
         """Return what stands behind a choice here, without a trace in the agent."""
         key = self.scale(observation)
-        belief = Belief(self.graph.judge(self.graph.look(key[None])).values[0])
+        belief = Belief(self._trusted(self.graph.judge(self.graph.look(key[None])))[0])
         return Thought(belief, self._memories_behind(key), key)
 
     @property
     def hoping(self) -> bool:
         """Whether the episode under way is played by hope instead of belief."""
-        return self._bet is not None and self._bet.hoping
+        return self._bet is not None and self._bet.kind == HOPE
 
     def diagnostics(self) -> dict[str, float]:
         """Return how full the memory is, and how decisions are made."""
@@ -176,7 +178,7 @@ class VPEC(Agent):
         """Choose for a batch of observations, without learning from it."""
         opinion = self.graph.judge(self.graph.look(self.scale(observations)))
         strategy = evaluated(self.explore) if deterministic else self.explore
-        chosen = opinion.values if deterministic or not self.hoping else opinion.hopes
+        chosen = self._trusted(opinion) if deterministic else self._chosen_by(opinion)
         return np.array([strategy.choose(Belief(row), self._decisions, generator) for row in chosen], np.int64)
 
     def arrays(self) -> Arrays:
@@ -251,4 +253,12 @@ class VPEC(Agent):
             self._bet.settle(float(np.sum(self._rewards)))
 
     def _belief(self, opinion: Opinion) -> Belief:
-        return Belief(opinion.hopes[0] if self.hoping else opinion.values[0])
+        return Belief(self._chosen_by(opinion)[0])
+
+    def _chosen_by(self, opinion: Opinion) -> NDArray[np.float64]:
+        """Return what the episode under way is played by."""
+        return opinion.values if self._bet is None else opinion[self._bet.kind]
+
+    def _trusted(self, opinion: Opinion) -> NDArray[np.float64]:
+        """Return what a greedy policy goes by."""
+        return opinion.values if self._bet is None else opinion[self._bet.trusted]

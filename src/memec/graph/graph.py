@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from memec.errors import NotFiniteError
 from memec.graph import lists, propagation, remembering, saved
+from memec.graph.handle import make_handle
 from memec.graph.remembering import Experience
 from memec.graph.settings import GraphSettings
 from memec.graph.tables import (
@@ -60,6 +61,8 @@ class Opinion(NamedTuple):
 
     values: NDArray[np.float64]
     hopes: NDArray[np.float64]
+    tempered: NDArray[np.float64]
+    """The values where luck is not trusted; the same where there is no slope to tell it by."""
 
 
 @dataclass(frozen=True)
@@ -102,16 +105,17 @@ class Graph:
     def __init__(self, settings: GraphSettings, actions: int, key_size: int, discount: float) -> None:
         slots, neighbours = actions * settings.capacity, settings.neighbours
         rows = int(slots * OUTCOMES_PER_ENTRY)
-        sloped = key_size <= settings.slope_numbers and actions * actions * neighbours <= MOST_COEFFICIENTS
-        coefficients = actions * actions * neighbours if sloped else 0
+        coefficients = actions * actions * neighbours
+        sloped = key_size <= settings.slope_numbers and coefficients <= MOST_COEFFICIENTS
+        self.sloped = sloped
         self.settings = settings
         self.actions = actions
         self.key_size = key_size
-        self._refuse_too_many(slots, rows, coefficients)
+        self._refuse_too_many(slots, rows, coefficients if sloped else 0)
         self.keys = np.zeros((slots, key_size), np.float32)
         self.entries = Entries(
             observations=np.zeros((slots, key_size), np.float32),
-            values=np.zeros((slots, 2)),
+            values=np.zeros((slots, 3)),
             steps=np.zeros(slots, np.int64),
             sizes=np.zeros(actions, np.int64),
             visits=np.zeros(slots),
@@ -133,7 +137,7 @@ class Graph:
             distances=np.zeros(lists_shape, np.float32),
             # In double precision: values crowd near 1 / (1 - discount), where rounding would decide.
             weights=np.zeros(lists_shape),
-            corrections=np.zeros((rows if sloped else 1, actions, actions, neighbours)),
+            corrections=np.zeros((rows if sloped else 1, actions, actions * neighbours)),
             opinions=np.zeros((rows, actions, 2)),
             stale=np.zeros((rows, actions), np.bool_),
         )
@@ -193,18 +197,16 @@ class Graph:
 
     def judge(self, view: View) -> Opinion:
         """Return what is thought of the states that were looked at, as of now."""
-        opinion = Opinion(np.empty(view.slots.shape[:2]), np.empty(view.slots.shape[:2]))
-        propagation.judge(
-            view.slots, view.squared_distances, view.keys, self.keys, self.entries, self._rules, self.limits, *opinion
-        )
-        return opinion
+        worths = np.empty((3, *view.slots.shape[:2]))
+        propagation.judge(view.slots, view.squared_distances, view.keys, self._handle, worths)
+        return Opinion(*worths)
 
     def remember(self, experience: Experience, here: View, scale: NDArray[np.float32]) -> Remembered:
         """Take down what came of an action in the state looked at; `here` is by keys of this scale."""
         there = self._room((experience.after * scale)[None])
         slot, new_keys, new_places, repeated = remembering.remember(
             experience, scale, here.slots, here.squared_distances, there.slots, there.squared_distances,
-            self._search.last_found, self.settings.outcomes, self._tables, self._rules,
+            self.settings.outcomes, self._handle,
         )  # fmt: skip
         if slot < 0:
             raise NotFiniteError("An observation to remember is NaN or infinite.")
@@ -215,7 +217,7 @@ class Graph:
 
     def sweep(self, order: NDArray[np.int64]) -> None:
         """Bring the values of these entries up to date, one after the other."""
-        propagation.sweep(order, self._tables, self._rules)
+        propagation.sweep(order, self._handle)
 
     def newest_first(self) -> NDArray[np.int64]:
         """Return all entries, those experienced last first: values spread against time."""
@@ -233,6 +235,7 @@ class Graph:
         """Take the squared length of a typical step for the unit of distances from now on."""
         self._rules = self._rules._replace(step_length=step_length)
         self._links.stale[: self._rows_used] = True
+        self._hand_over()
 
     def rescale(self, scale: NDArray[np.float32], step_length: float) -> None:
         """Make all keys anew with this scale of the observations, and find again what is near to what."""
@@ -362,10 +365,15 @@ class Graph:
         self._reach = Reach(cells, np.full((self.actions, len(members), LANES), -1, np.float32))
         filed = np.flatnonzero(places[:, CHAIN] >= 0)
         lists.bound(filed, self.outcomes.terminal, self._links.distances, self._places.filing, self._reach)
-        self._tables = Tables(
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Let compiled code know the arrays and rules as they are now."""
+        tables = Tables(
             self.entries, self.outcomes, self._links, self._search.filing, self._places.filing, self._reach,
             self.limits, self._luck,
         )  # fmt: skip
+        self._handle = make_handle(tables, self._rules, self._search.last_found)
 
     def _entry_tables(self) -> dict[str, NDArray[Any]]:
         return {"observations": self.entries.observations, "values": self.entries.values, "steps": self.entries.steps}

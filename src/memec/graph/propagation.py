@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from memec.graph.handle import Handle
 from memec.graph.slope import fit_slope
 from memec.graph.tables import (
     BEST,
@@ -12,16 +13,16 @@ from memec.graph.tables import (
     REPEATS,
     SAME,
     STEPS,
+    TEMPERED,
     VALUE,
     WORST,
-    Entries,
+    Flags,
     Floats,
     Ints,
     Keys,
     Links,
     Numbers,
     Rules,
-    Tables,
 )
 from memec.memory.intrinsics import prefetch
 from memec.memory.kernels import COMPILE
@@ -41,10 +42,12 @@ hardly ever come again, a few that led elsewhere say little (in LunarLander six 
 def _weigh(distances: Keys, count: int, rules: Rules, weights: Floats) -> tuple[float, float]:
     """Fill in the weights of the neighbours, which sum to 1; return how new and how doubtful this makes a place.
 
-    Squared distances are measured in squared lengths of a typical step, so that no constant has a unit.
+    Squared distances are measured in squared lengths of a typical step, so that no constant has a unit. A known state
+    is neither new nor doubtful; where there is no slope it speaks for itself alone.
     """
+    known = distances[0] <= SAME
     weights[:] = 0.0
-    if distances[0] <= SAME:
+    if known and rules.ridge < 0.0:
         weights[0] = 1.0
         return 0.0, 0.0
     step_length, total = rules.step_length, 0.0
@@ -55,6 +58,8 @@ def _weigh(distances: Keys, count: int, rules: Rules, weights: Floats) -> tuple[
     for i in range(count):
         weights[i] /= total
         away += weights[i] * np.sqrt(distances[i] / step_length)
+    if known:
+        return 0.0, 0.0
     nearest, limit = np.float64(distances[0]), rules.far * step_length
     return nearest * nearest / (nearest * nearest + limit * limit), rules.doubt * away
 
@@ -70,69 +75,7 @@ def _count(near: Numbers) -> int:
     return count
 
 
-@njit(inline="always", **COMPILE)
-def _judge(
-    action: int, near: Numbers, weights: Floats, corrections: Floats, opinion: Floats, values: Floats, limits: Floats
-) -> tuple[float, float]:
-    """Return what the neighbours say an action is worth here, less what is doubtful, and what may be hoped for.
-
-    Each action's mean is moved along the slope to the place itself, but never out of the range of its own neighbours.
-    """
-    count = _count(near[action])
-    if count == 0:
-        return limits[WORST], limits[BEST]
-    value, hope, lowest, highest = 0.0, 0.0, np.inf, -np.inf
-    for i in range(count):
-        weight = weights[action, i]
-        if weight > 0.0:
-            of_neighbour = values[near[action, i], VALUE]
-            value += weight * of_neighbour
-            hope += weight * values[near[action, i], HOPE]
-            lowest, highest = min(lowest, of_neighbour), max(highest, of_neighbour)
-    if len(corrections) > 0 and weights[action, 0] < 1.0:
-        for other in range(len(near)):
-            for i in range(_count(near[other])):
-                value += corrections[action, other, i] * values[near[other, i], VALUE]
-        value = min(max(value, lowest), highest)
-    novelty, doubt = opinion
-    return max(limits[WORST], value - doubt * limits[RANGE]), hope + novelty * (limits[BEST] - hope)
-
-
 @njit(**COMPILE)
-def judge(
-    near: Ints,
-    distances: Keys,
-    places: Keys,
-    keys: Keys,
-    entries: Entries,
-    rules: Rules,
-    limits: Floats,
-    values: Floats,
-    hopes: Floats,
-) -> None:
-    """Say of each place [place, action, neighbour] what each action is worth and what may be hoped for."""
-    actions, neighbours = near.shape[1:]
-    sloped = rules.ridge >= 0.0
-    weights, opinions = np.empty((actions, neighbours)), np.empty((actions, 2))
-    corrections = np.zeros((actions if sloped else 0, actions, neighbours))
-    listed = np.empty((actions, neighbours), np.int32)
-    for place in range(len(near)):
-        listed[:] = near[place]
-        for action in range(actions):
-            count = _count(listed[action])
-            if count > 0:
-                opinions[action, 0], opinions[action, 1] = _weigh(
-                    distances[place, action], count, rules, weights[action]
-                )
-        if sloped:
-            fit_slope(places[place], listed, weights, keys, rules.ridge, corrections)
-        for action in range(actions):
-            values[place, action], hopes[place, action] = _judge(
-                action, listed, weights, corrections, opinions[action], entries.values, limits
-            )
-
-
-@njit(inline="always", **COMPILE)
 def _refresh(row: int, place: Keys, links: Links, keys: Keys, rules: Rules) -> None:
     """Weigh the neighbours of a place anew where new ones came."""
     moved = False
@@ -148,43 +91,147 @@ def _refresh(row: int, place: Keys, links: Links, keys: Keys, rules: Rules) -> N
         fit_slope(place, links.near[row], links.weights[row], keys, rules.ridge, links.corrections[row])
 
 
+@njit(inline="always", **COMPILE)
+def _gather(near: Numbers, values: Floats, worths: Floats) -> None:
+    """Fetch what all neighbours are worth; those that are missing have no weight, whatever stands for them."""
+    for action in range(near.shape[0]):
+        for i in range(near.shape[1]):
+            slot = np.uint64(max(near[action, i], 0))
+            for kind in range(worths.shape[0]):
+                worths[kind, action, i] = values[slot, kind]
+
+
+@njit(inline="always", **COMPILE)
+def _judge(
+    action: int, near: Numbers, weights: Floats, corrections: Floats, opinions: Floats, worths: Floats, visits: Floats,
+    limits: Floats,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Return what the neighbours say an action is worth here, less what is doubtful; what may be hoped for; and what it
+    is worth where luck is not trusted.
+
+    Each action's mean is moved along the slope to the place itself, but never out of the range of its own neighbours.
+    A known state is worth what came of it. Where luck is not trusted its value is tempered by its neighbours, the less
+    the more often it was experienced.
+    """
+    if near[action, 0] < 0:
+        return limits[WORST], limits[BEST], limits[WORST]
+    novelty, doubt = opinions[action, 0], opinions[action, 1]
+    value, hope, tempered = worths[VALUE, action, 0], worths[HOPE, action, 0], worths[TEMPERED, action, 0]
+    if weights[action, 0] < 1.0:
+        known = novelty == 0.0
+        own = tempered
+        if not known:
+            value = _mean(VALUE, action, near, weights, corrections, worths)
+            hope = 0.0
+            for i in range(near.shape[1]):
+                hope += weights[action, i] * worths[HOPE, action, i]
+        tempered = value
+        if len(corrections) > 0:
+            tempered = _mean(TEMPERED, action, near, weights, corrections, worths)
+        if known:
+            again = visits[near[action, 0]] - 1.0
+            tempered = own + (tempered - own) / (1.0 + again * weights[action, 0])
+    doubted = doubt * limits[RANGE]
+    hope += novelty * (limits[BEST] - hope)
+    return max(limits[WORST], value - doubted), hope, max(limits[WORST], tempered - doubted)
+
+
+@njit(inline="always", **COMPILE)
+def _mean(kind: int, action: int, near: Numbers, weights: Floats, corrections: Floats, worths: Floats) -> float:
+    """Return the mean of an action's neighbours, moved along the slope to the place, within their range."""
+    mean, lowest, highest = 0.0, np.inf, -np.inf
+    for i in range(near.shape[1]):
+        mean += weights[action, i] * worths[kind, action, i]
+    if len(corrections) > 0:
+        for other in range(near.shape[0]):
+            for i in range(near.shape[1]):
+                mean += corrections[action, other * near.shape[1] + i] * worths[kind, other, i]
+        for i in range(near.shape[1]):
+            if near[action, i] >= 0:
+                lowest, highest = min(lowest, worths[kind, action, i]), max(highest, worths[kind, action, i])
+        mean = min(max(mean, lowest), highest)
+    return mean
+
+
+@njit(inline="always", **COMPILE)
+def _any_of(flags: Flags, row: int) -> bool:
+    found = 0
+    for i in range(flags.shape[1]):
+        found += flags[row, i]
+    return found > 0
+
+
 @njit(**COMPILE)
-def sweep(order: Ints, tables: Tables, rules: Rules) -> None:
+def judge(near: Ints, distances: Keys, places: Keys, handle: Handle, worths: Floats) -> None:
+    """Say of each place [place, action, neighbour] what each action is worth there, in all three ways."""
+    tables, rules = handle.tables, handle.rules
+    actions, neighbours = near.shape[1:]
+    sloped = rules.ridge >= 0.0
+    gathered = np.empty((3, actions, neighbours))
+    links = Links(
+        np.empty((1, actions, neighbours), np.int32), distances[:1].copy(), np.zeros((1, actions, neighbours)),
+        np.zeros((1, actions if sloped else 0, actions * neighbours)), np.empty((1, actions, 2)),
+        np.ones((1, actions), np.bool_),
+    )  # fmt: skip
+    for place in range(len(near)):
+        links.near[0], links.distances[0], links.stale[0] = near[place], distances[place], True
+        _refresh(0, places[place], links, tables.filing[0], rules)
+        _gather(links.near[0], tables.entries.values, gathered)
+        for action in range(actions):
+            worths[VALUE, place, action], worths[HOPE, place, action], worths[TEMPERED, place, action] = _judge(
+                action, links.near[0], links.weights[0], links.corrections[0], links.opinions[0], gathered,
+                tables.entries.visits, tables.limits,
+            )  # fmt: skip
+
+
+@njit(**COMPILE)
+def sweep(order: Ints, handle: Handle) -> None:
     """Give each of these entries, in this order, the mean over its outcomes of the reward and the best that follows.
 
     In a world of chance, some outcomes with the best return are imagined beside those of every entry: as many as
     chance has a share in what happens. So hope lasts where an action's luck is not known yet.
     """
+    tables, rules = handle.tables, handle.rules
     entries, outcomes, links, limits = tables.entries, tables.outcomes, tables.links, tables.limits
+    # as arrays of their own: to count who refers to all tables whenever one is used takes longer than the arithmetic
+    values, visits, first = entries.values, entries.visits, entries.first
+    counts, rewards, terminal, nexts = outcomes.counts, outcomes.rewards, outcomes.terminal, outcomes.nexts
+    all_near, all_weights, all_opinions = links.near, links.weights, links.opinions
+    all_corrections, stale = links.corrections, links.stale
     keys, places = tables.filing[0], tables.places[0]
+    actions, neighbours = links.near.shape[1:]
     sloped = rules.ridge >= 0.0
+    worths = np.empty((3, actions, neighbours))
+    no_slope = np.empty((0, actions * neighbours))
     believed_repeats = tables.luck[REPEATS] + UNMOVED + UNMOVED_PER_STEP * tables.luck[STEPS]
     imagined = rules.pseudo * tables.luck[ELSEWHERE] / believed_repeats
     for at in range(len(order)):
-        slot, later = order[at], entries.first[order[min(at + AHEAD, len(order) - 1)]]
-        prefetch(links.near, later, ASKED_FOR)
-        prefetch(links.weights, later, ASKED_FOR)
-        prefetch(links.opinions, later, ASKED_FOR)
-        value, hope = 0.0, 0.0
-        row = entries.first[slot]
+        slot, later = order[at], first[order[min(at + AHEAD, len(order) - 1)]]
+        prefetch(all_near, later, ASKED_FOR)
+        prefetch(all_weights, later, ASKED_FOR)
+        prefetch(all_opinions, later, ASKED_FOR)
+        if sloped:
+            prefetch(all_corrections, later, ASKED_FOR)
+        value, hope, tempered = 0.0, 0.0, 0.0
+        row = first[slot]
         while row >= 0:
-            best_value, best_hope = 0.0, 0.0
-            if not outcomes.terminal[row]:
-                _refresh(row, places[row], links, keys, rules)
-                best_value, best_hope = -np.inf, -np.inf
-                corrections = links.corrections[row if sloped else 0]
-                for action in range(links.near.shape[1]):
-                    worth, hoped = _judge(
-                        action, links.near[row], links.weights[row], corrections, links.opinions[row, action],
-                        entries.values, limits,
-                    )  # fmt: skip
-                    best_value, best_hope = max(best_value, worth), max(best_hope, hoped)
-            share = outcomes.counts[row] / entries.visits[slot]
-            value += share * (outcomes.rewards[row] + rules.discount * best_value)
-            hope += share * (outcomes.rewards[row] + rules.discount * best_hope)
-            row = outcomes.nexts[row]
+            best_value, best_hope, best_tempered = 0.0, 0.0, 0.0
+            if not terminal[row]:
+                if _any_of(stale, row):
+                    _refresh(row, places[row], links, keys, rules)
+                near, weights, opinions = all_near[row], all_weights[row], all_opinions[row]
+                corrections = all_corrections[row] if sloped else no_slope
+                _gather(near, values, worths)
+                best_value, best_hope, best_tempered = -np.inf, -np.inf, -np.inf
+                for action in range(actions):
+                    worth, hopeful, sober = _judge(action, near, weights, corrections, opinions, worths, visits, limits)
+                    best_value, best_hope = max(best_value, worth), max(best_hope, hopeful)
+                    best_tempered = max(best_tempered, sober)
+            share = counts[row] / visits[slot]
+            value += share * (rewards[row] + rules.discount * best_value)
+            hope += share * (rewards[row] + rules.discount * best_hope)
+            tempered += share * (rewards[row] + rules.discount * best_tempered)
+            row = nexts[row]
         if imagined > 0.0:
-            visits = entries.visits[slot]
-            hope = (visits * hope + imagined * max(limits[BEST], hope)) / (visits + imagined)
-        entries.values[slot, VALUE] = value
-        entries.values[slot, HOPE] = hope
+            hope = (visits[slot] * hope + imagined * max(limits[BEST], hope)) / (visits[slot] + imagined)
+        values[slot, VALUE], values[slot, HOPE], values[slot, TEMPERED] = value, hope, tempered

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from memec.graph.handle import Handle
 from memec.graph.lists import bound, depart, introduce, lead_to
 from memec.graph.propagation import sweep
 from memec.graph.tables import (
@@ -16,7 +17,6 @@ from memec.graph.tables import (
     STEPS,
     Ints,
     Keys,
-    Rules,
     Tables,
 )
 from memec.memory.blocks import PLACE
@@ -46,10 +46,8 @@ def remember(
     here_distances: Keys,
     there: Ints,
     there_distances: Keys,
-    last_found: Ints,
     most_outcomes: int,
-    tables: Tables,
-    rules: Rules,
+    handle: Handle,
 ) -> tuple[int, int, int, bool]:
     """Write one experience, tell all places of its key, look at where it led and value it.
 
@@ -57,6 +55,7 @@ def remember(
     an observation is not finite, how many keys and places are new, and whether it was nothing but a repeat.
     """
     action, before, _, after, _, step = experience
+    tables = handle.tables
     entries, outcomes, luck = tables.entries, tables.outcomes, tables.luck
     for i in range(len(scale)):
         if not (np.isfinite(before[i] * scale[i]) and np.isfinite(after[i] * scale[i])):
@@ -79,10 +78,10 @@ def remember(
         there[0], there_distances[0] = tables.links.near[row], tables.links.distances[row]
     else:
         row = _new_outcome(slot, experience, most_outcomes, tables)
-        new_places = _look_ahead(row, scale, after, there, there_distances, last_found, tables)
+        new_places = _look_ahead(row, scale, after, there, there_distances, handle)
     entries.visits[slot] += 1.0
     entries.latest[slot] = row
-    sweep(np.array([slot]), tables, rules)
+    sweep(np.array([slot]), handle)
     return slot, new_keys, new_places, repeated
 
 
@@ -161,15 +160,14 @@ def _new_outcome(slot: int, experience: Experience, most: int, tables: Tables) -
 
 
 @njit(**COMPILE)
-def _look_ahead(
-    row: int, scale: Keys, after: Keys, there: Ints, there_distances: Keys, last_found: Ints, tables: Tables
-) -> int:
+def _look_ahead(row: int, scale: Keys, after: Keys, there: Ints, there_distances: Keys, handle: Handle) -> int:
     """Find and list what is nearest to where an outcome led; return how many places are new."""
+    tables = handle.tables
     places, next_keys, terminal = tables.places, tables.places[0], tables.outcomes.terminal
     for i in range(len(scale)):
         tables.outcomes.observations[row, i], next_keys[row, i] = after[i], after[i] * scale[i]
     wanted = np.ones((1, there.shape[1]), np.bool_)
-    find_nearest(next_keys[row : row + 1], wanted, there_distances, there, last_found, tables.filing)
+    find_nearest(next_keys[row : row + 1], wanted, there_distances, there, handle.last_found, tables.filing)
     at, lane = np.array([row]), places[8][row, PLACE]
     new_places = file_keys(at, places)
     if new_places == 0:  # another may have taken its lane

@@ -12,7 +12,7 @@ NO_SPREAD = 1e-12
 
 @njit(**COMPILE)
 def fit_slope(place: Keys, near: Numbers, weights: Floats, keys: Keys, ridge: float, corrections: Floats) -> None:
-    """Fill in corrections[a, b, i]: what the value of neighbour i of action b adds to the mean of action a.
+    """Fill in corrections[a, b * neighbours + i]: what neighbour i of action b adds to the mean value of action a.
 
     A ridge regression with an intercept for each action and one slope g for all of them: with x the neighbours' keys as
     seen from the place, m_a their weighted mean for an action and X = x - m their deviations from it,
@@ -63,7 +63,7 @@ def fit_slope(place: Keys, near: Numbers, weights: Floats, keys: Keys, ridge: fl
                 along = 0.0
                 for d in range(size):
                     along += deviation[d] * (keys[near[other, i], d] - place[d] - means[other, d])
-                corrections[action, other, i] = -weight * along
+                corrections[action, other * neighbours + i] = -weight * along
 
 
 @njit(inline="always", **COMPILE)

@@ -13,8 +13,8 @@ Numbers = NDArray[np.int32]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-VALUE, HOPE = 0, 1
-"""The two columns of values: what is believed, and what may be hoped for."""
+VALUE, HOPE, TEMPERED = 0, 1, 2
+"""The columns of values: what is believed, what may be hoped for, and what is believed where luck is not trusted."""
 BEST, WORST, RANGE = 0, 1, 2
 """The best and the worst return ever seen, and how much of what is between them one step may change."""
 REPEATS, ELSEWHERE, STEPS = 0, 1, 2
@@ -30,7 +30,7 @@ class Entries(NamedTuple):
 
     observations: Keys
     values: Floats
-    """[slots, 2] what it is worth, and what it may be worth."""
+    """[slots, 3] what it is worth, what it may be worth, and what it is worth if one experience may have been luck."""
     steps: Ints
     """When it was experienced last."""
     sizes: Ints
@@ -70,7 +70,7 @@ class Links(NamedTuple):
     weights: Floats
     """They sum to 1 for each action."""
     corrections: Floats
-    """[rows, actions, actions, neighbours] what each neighbour's value adds to an action's by the common slope."""
+    """[rows, actions, actions * neighbours] what each neighbour's value adds to an action's by the common slope."""
     opinions: Floats
     """[rows, actions, 2] how new this makes the place, and how doubtful."""
     stale: Flags
