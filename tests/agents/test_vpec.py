@@ -109,11 +109,11 @@ def test_belief_that_meets_nothing_new_is_followed_by_hope_if_restless(restless:
 
 @pytest.mark.parametrize("better", [BELIEF, TEMPERED])
 def test_a_greedy_policy_goes_by_the_belief_that_pays(better: int) -> None:
-    bet, random = Bet(Optimism(), tempers=True), np.random.default_rng(0)
+    bet, random = Bet(Optimism()), np.random.default_rng(0)
     assert bet.trusted == BELIEF
     kinds = []
     for _ in range(400):
-        bet.begin(random)
+        bet.begin(random, tempers=True)
         bet.notice(True, 10)
         kinds.append(bet.kind)
         bet.settle(random.normal() + 10 * (bet.kind == better))
@@ -121,7 +121,7 @@ def test_a_greedy_policy_goes_by_the_belief_that_pays(better: int) -> None:
     assert kinds[200:].count(better) > 150 and set(kinds[200:]) == {BELIEF, HOPE, TEMPERED}
 
 
-def test_where_there_is_no_slope_nothing_is_tempered() -> None:
+def test_where_luck_has_no_part_nothing_is_tempered() -> None:
     bet, random = Bet(Optimism()), np.random.default_rng(0)
     for _ in range(100):
         bet.begin(random)

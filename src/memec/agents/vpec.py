@@ -68,9 +68,7 @@ class VPEC(Agent):
         size = int(np.prod(world.observation.shape))
         self.graph = Graph(settings.memory, world.actions, size, settings.discount)
         self.scale = RunningScale(size, world.observation.quantities)
-        self._bet = None
-        if isinstance(settings.explore, Optimism):
-            self._bet = Bet(settings.explore, tempers=self.graph.sloped)
+        self._bet = Bet(settings.explore) if isinstance(settings.explore, Optimism) else None
         self._best, self._worst = -np.inf, np.inf
         self._decisions = 0
         self._since_sweep = 0
@@ -84,7 +82,7 @@ class VPEC(Agent):
     def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Judge each action by what similar experiences led to, and let the strategy choose."""
         if not self._rewards and self._bet is not None:
-            self._bet.begin(self.generator)
+            self._bet.begin(self.generator, tempers=self.graph.lucky)
         self._observation = observation
         if self._here is None:
             self._here = self.graph.look(self.scale(observation)[None])
@@ -161,7 +159,8 @@ class VPEC(Agent):
 
     def diagnostics(self) -> dict[str, float]:
         """Return how full the memory is, and how decisions are made."""
-        found = {"memory_fill": self.graph.fill, "chance": self.graph.chance, "hoping": float(self.hoping)}
+        found = {"memory_fill": self.graph.fill, "chance": self.graph.chance, "straying": self.graph.straying}
+        found |= {"hoping": float(self.hoping)}
         if self._here is None:
             return found
         opinion = self.graph.judge(self._here)

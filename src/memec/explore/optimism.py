@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
+from math import exp
 from typing import Any, Literal
 
 import numpy as np
@@ -51,6 +52,8 @@ LEAST_QUIET = 100
 
 BELIEF, HOPE, TEMPERED = range(3)
 """How an episode can be played: by what is believed, by what may be hoped for, by belief that does not trust luck."""
+NAMES = ("believing", "hoping", "tempering")
+"""The same, in files."""
 
 
 class Bet:
@@ -58,15 +61,15 @@ class Bet:
 
     An episode of belief that met nothing new is followed by one of hope; within one, hope takes over after as many
     quiet steps as there are memories: so no episode goes in circles for ever, also where no time limit ends it.
+    Where there are two beliefs, the one to play by is drawn as likely as it has the higher mean (Thompson sampling).
     """
 
-    def __init__(self, settings: Optimism, *, tempers: bool = False) -> None:
+    def __init__(self, settings: Optimism) -> None:
         self._settings = settings
-        self._kinds = (HOPE, BELIEF, TEMPERED) if tempers else (HOPE, BELIEF)
-        self._scores = [deque[float](maxlen=settings.window) for _ in range(3)]
-        self._played = [0, 0, 0]
+        self._scores = [deque[float](maxlen=settings.window) for _ in NAMES]
         self._stuck = False
         self._quiet, self._met_new = 0, False
+        self._tempers = False
         self.kind = BELIEF
         """How the episode under way is played."""
 
@@ -74,11 +77,13 @@ class Bet:
     def trusted(self) -> int:
         """Which belief has paid better lately: what a greedy policy goes by."""
         believed, tempered = self._scores[BELIEF], self._scores[TEMPERED]
-        return TEMPERED if believed and tempered and np.mean(tempered) > np.mean(believed) else BELIEF
+        better = self._tempers and believed and tempered and np.mean(tempered) > np.mean(believed)
+        return TEMPERED if better else BELIEF
 
-    def begin(self, rng: Generator) -> None:
-        """Decide how to play the next episode."""
+    def begin(self, rng: Generator, *, tempers: bool = False) -> None:
+        """Decide how to play the next episode; whether there are two beliefs is a matter of how much luck there is."""
         self._quiet, self._met_new = 0, False
+        self._tempers = tempers
         self.kind = HOPE if self._stuck else self._draw(rng)
 
     def notice(self, new: bool, memories: int) -> None:
@@ -91,45 +96,50 @@ class Bet:
     def settle(self, score: float) -> None:
         """Take in the score of the episode."""
         self._scores[self.kind].append(score)
-        self._played[self.kind] += 1
         self._stuck = self._settings.restless and self.kind != HOPE and not self._met_new
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
         """Return what `restore` needs."""
         scores = {name: np.array(found, np.float64) for name, found in zip(NAMES, self._scores, strict=True)}
-        counts = [*self._played, self._quiet, self._met_new, self._stuck, self.kind]
+        counts = [self._quiet, self._met_new, self._stuck, self._tempers, self.kind]
         return scores | {"counts": np.array(counts, np.float64)}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `arrays` returned."""
-        forms: dict[str, Any] = {name: (np.float64, (arrays[name].size,)) for name in NAMES if name in arrays}
-        check_arrays(arrays, dict.fromkeys(NAMES, (np.float64, (0,))) | forms | {"counts": (np.float64, (7,))})
+        sizes = {name: min(arrays[name].size, self._settings.window) if name in arrays else 0 for name in NAMES}
+        forms: dict[str, Any] = {name: (np.float64, (size,)) for name, size in sizes.items()}
+        check_arrays(arrays, forms | {"counts": (np.float64, (5,))})
         check_not_negative(arrays, "counts")
-        *self._played, self._quiet, met_new, stuck, kind = (int(count) for count in arrays["counts"])
-        if kind not in self._kinds:
+        self._quiet, met_new, stuck, tempers, kind = (int(count) for count in arrays["counts"])
+        if kind not in (BELIEF, HOPE, TEMPERED):
             raise MemecError("The saved bet does not fit: it is on a kind of episode that is not played.")
         self._scores = [deque(arrays[name].tolist(), maxlen=self._settings.window) for name in NAMES]
-        self._met_new, self._stuck, self.kind = bool(met_new), bool(stuck), kind
+        self._met_new, self._stuck, self._tempers, self.kind = bool(met_new), bool(stuck), bool(tempers), kind
 
     def _draw(self, rng: Generator) -> int:
-        """Bet on one kind as it has paid; each is tried twice first."""
+        """Bet on hope or belief as they have paid; each kind is tried twice first."""
+        tries = min(2, self._settings.window)
         for kind in (BELIEF, HOPE):
-            if self._played[kind] < 2 or not self._scores[kind]:
+            if len(self._scores[kind]) < tries:
                 return kind
-        scores = [score for kind in self._kinds for score in self._scores[kind]]
-        spread = max(scores) - min(scores)
+        believing, hoping = self._scores[self.trusted], self._scores[HOPE]
+        spread = max(*believing, *hoping) - min(*believing, *hoping)
         if spread <= 0.0:
             return HOPE
-        for kind in self._kinds:
-            if self._played[kind] < 2 or not self._scores[kind]:
-                return kind
-        means = np.array([np.mean(self._scores[kind]) for kind in self._kinds])
-        odds = np.exp((means - means.max()) / spread / self._settings.temperature)
-        shares = np.maximum(odds / odds.sum(), self._settings.least)
-        shares[shares.argmax()] -= shares.sum() - 1.0
-        drawn = int(np.searchsorted(np.cumsum(shares), rng.random(), side="right"))
-        return self._kinds[min(drawn, len(shares) - 1)]
+        advantage = (float(np.mean(hoping)) - float(np.mean(believing))) / spread / self._settings.temperature
+        chance = 1.0 / (1.0 + exp(-advantage))
+        least = self._settings.least
+        if rng.random() < min(max(chance, least), 1.0 - least):
+            return HOPE
+        if not self._tempers:
+            return BELIEF
+        if len(self._scores[TEMPERED]) < tries:
+            return TEMPERED
+        believed, tempered = (_drawn_mean(self._scores[kind], rng) for kind in (BELIEF, TEMPERED))
+        surprised = rng.random() < least  # what lost long ago may have learned since
+        return TEMPERED if (tempered > believed) != surprised else BELIEF
 
 
-NAMES = ("believing", "hoping", "tempering")
-"""The three kinds, in files."""
+def _drawn_mean(scores: deque[float], rng: Generator) -> float:
+    """Draw what the mean of these scores may be."""
+    return float(np.mean(scores) + rng.normal() * np.std(scores) / len(scores) ** 0.5)

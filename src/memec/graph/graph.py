@@ -14,10 +14,13 @@ from memec.graph.remembering import Experience
 from memec.graph.settings import GraphSettings
 from memec.graph.tables import (
     BEST,
+    COMPARED,
+    ELSEWHERE,
     RANGE,
     REPEATS,
     ROWS_USED,
     SAME,
+    STRAYED,
     VALUE,
     WORST,
     Entries,
@@ -62,7 +65,7 @@ class Opinion(NamedTuple):
     values: NDArray[np.float64]
     hopes: NDArray[np.float64]
     tempered: NDArray[np.float64]
-    """The values where luck is not trusted; the same where there is no slope to tell it by."""
+    """The values where luck is not trusted; elsewhere the same as the values."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,6 @@ class Graph:
         rows = int(slots * OUTCOMES_PER_ENTRY)
         coefficients = actions * actions * neighbours
         sloped = key_size <= settings.slope_numbers and coefficients <= MOST_COEFFICIENTS
-        self.sloped = sloped
         self.settings = settings
         self.actions = actions
         self.key_size = key_size
@@ -142,7 +144,7 @@ class Graph:
             stale=np.zeros((rows, actions), np.bool_),
         )
         self.limits = np.array([1.0, 0.0, 0.0])
-        self._luck = np.zeros(3)
+        self._luck = np.zeros(5)
         self._rules = Rules(
             step_length=1.0,
             width=settings.width,
@@ -265,7 +267,17 @@ class Graph:
     @property
     def chance(self) -> float:
         """The share of what was tried again that led elsewhere than the last time."""
-        return float(self._luck[1] / max(self._luck[REPEATS], 1.0))
+        return float(self._luck[ELSEWHERE] / max(self._luck[REPEATS], 1.0))
+
+    @property
+    def straying(self) -> float:
+        """How differently moments that are near to each other go on, in squared typical steps; 0 without chance."""
+        return float(self._luck[STRAYED] / max(self._luck[COMPARED], 1.0))
+
+    @property
+    def lucky(self) -> bool:
+        """Whether there is so much luck in the world that one experience should not be trusted."""
+        return bool(propagation.is_lucky(self._luck, self._rules))
 
     def told(self, slot: int) -> list[Outcome]:
         """Return what came of an entry, the most frequent first."""

@@ -7,12 +7,14 @@ from memec.graph.handle import Handle
 from memec.graph.slope import fit_slope
 from memec.graph.tables import (
     BEST,
+    COMPARED,
     ELSEWHERE,
     HOPE,
     RANGE,
     REPEATS,
     SAME,
     STEPS,
+    STRAYED,
     TEMPERED,
     VALUE,
     WORST,
@@ -27,6 +29,9 @@ from memec.graph.tables import (
 from memec.memory.intrinsics import prefetch
 from memec.memory.kernels import COMPILE
 
+MUCH_LUCK = 0.01
+"""The mean square by which moves stray, in those of typical steps, from which on there is luck to be reckoned with.
+Worlds lie far from it: below .0003 where nothing is left to chance, above .1 where much is (docs/vpec.md)."""
 AHEAD = 8
 """So many entries ahead, memory is asked for: that takes about as long as bringing them up to date. No processor
 foresees the jumps between the tables of the actions: waiting for memory was half of the cost of a sweep (measured on
@@ -104,14 +109,14 @@ def _gather(near: Numbers, values: Floats, worths: Floats) -> None:
 @njit(inline="always", **COMPILE)
 def _judge(
     action: int, near: Numbers, weights: Floats, corrections: Floats, opinions: Floats, worths: Floats, visits: Floats,
-    limits: Floats,
+    lucky: bool, limits: Floats,
 ) -> tuple[float, float, float]:  # fmt: skip
     """Return what the neighbours say an action is worth here, less what is doubtful; what may be hoped for; and what it
     is worth where luck is not trusted.
 
     Each action's mean is moved along the slope to the place itself, but never out of the range of its own neighbours.
-    A known state is worth what came of it. Where luck is not trusted its value is tempered by its neighbours, the less
-    the more often it was experienced.
+    A known state is worth what came of it. In a world of luck a second value is tempered by its neighbours, the less
+    the more often it was experienced; elsewhere both are the same.
     """
     if near[action, 0] < 0:
         return limits[WORST], limits[BEST], limits[WORST]
@@ -126,11 +131,13 @@ def _judge(
             for i in range(near.shape[1]):
                 hope += weights[action, i] * worths[HOPE, action, i]
         tempered = value
-        if len(corrections) > 0:
+        if lucky:
             tempered = _mean(TEMPERED, action, near, weights, corrections, worths)
-        if known:
-            again = visits[near[action, 0]] - 1.0
-            tempered = own + (tempered - own) / (1.0 + again * weights[action, 0])
+            if known:
+                again = visits[near[action, 0]] - 1.0
+                tempered = own + (tempered - own) / (1.0 + again * weights[action, 0])
+    if not lucky:
+        tempered = value
     doubted = doubt * limits[RANGE]
     hope += novelty * (limits[BEST] - hope)
     return max(limits[WORST], value - doubted), hope, max(limits[WORST], tempered - doubted)
@@ -167,7 +174,7 @@ def judge(near: Ints, distances: Keys, places: Keys, handle: Handle, worths: Flo
     tables, rules = handle.tables, handle.rules
     actions, neighbours = near.shape[1:]
     sloped = rules.ridge >= 0.0
-    gathered = np.empty((3, actions, neighbours))
+    gathered, lucky = np.empty((3, actions, neighbours)), is_lucky(tables.luck, rules)
     links = Links(
         np.empty((1, actions, neighbours), np.int32), distances[:1].copy(), np.zeros((1, actions, neighbours)),
         np.zeros((1, actions if sloped else 0, actions * neighbours)), np.empty((1, actions, 2)),
@@ -180,7 +187,7 @@ def judge(near: Ints, distances: Keys, places: Keys, handle: Handle, worths: Flo
         for action in range(actions):
             worths[VALUE, place, action], worths[HOPE, place, action], worths[TEMPERED, place, action] = _judge(
                 action, links.near[0], links.weights[0], links.corrections[0], links.opinions[0], gathered,
-                tables.entries.visits, tables.limits,
+                tables.entries.visits, lucky, tables.limits,
             )  # fmt: skip
 
 
@@ -203,8 +210,7 @@ def sweep(order: Ints, handle: Handle) -> None:
     sloped = rules.ridge >= 0.0
     worths = np.empty((3, actions, neighbours))
     no_slope = np.empty((0, actions * neighbours))
-    believed_repeats = tables.luck[REPEATS] + UNMOVED + UNMOVED_PER_STEP * tables.luck[STEPS]
-    imagined = rules.pseudo * tables.luck[ELSEWHERE] / believed_repeats
+    lucky, imagined = is_lucky(tables.luck, rules), rules.pseudo * _share_of_chance(tables.luck)
     for at in range(len(order)):
         slot, later = order[at], first[order[min(at + AHEAD, len(order) - 1)]]
         prefetch(all_near, later, ASKED_FOR)
@@ -224,7 +230,9 @@ def sweep(order: Ints, handle: Handle) -> None:
                 _gather(near, values, worths)
                 best_value, best_hope, best_tempered = -np.inf, -np.inf, -np.inf
                 for action in range(actions):
-                    worth, hopeful, sober = _judge(action, near, weights, corrections, opinions, worths, visits, limits)
+                    worth, hopeful, sober = _judge(
+                        action, near, weights, corrections, opinions, worths, visits, lucky, limits
+                    )
                     best_value, best_hope = max(best_value, worth), max(best_hope, hopeful)
                     best_tempered = max(best_tempered, sober)
             share = counts[row] / visits[slot]
@@ -235,3 +243,15 @@ def sweep(order: Ints, handle: Handle) -> None:
         if imagined > 0.0:
             hope = (visits[slot] * hope + imagined * max(limits[BEST], hope)) / (visits[slot] + imagined)
         values[slot, VALUE], values[slot, HOPE], values[slot, TEMPERED] = value, hope, tempered
+
+
+@njit(inline="always", **COMPILE)
+def _share_of_chance(luck: Floats) -> float:
+    """Return the share of repeats that led elsewhere than the last time."""
+    return float(luck[ELSEWHERE]) / (float(luck[REPEATS]) + UNMOVED + UNMOVED_PER_STEP * float(luck[STEPS]))
+
+
+@njit(**COMPILE)
+def is_lucky(luck: Floats, rules: Rules) -> bool:
+    """Tell whether moments that are near to each other go on so differently that one experience may have been luck."""
+    return bool(rules.ridge >= 0.0 and luck[STRAYED] > MUCH_LUCK * (luck[COMPARED] + UNMOVED))

@@ -9,12 +9,14 @@ from memec.graph.handle import Handle
 from memec.graph.lists import bound, depart, introduce, lead_to
 from memec.graph.propagation import sweep
 from memec.graph.tables import (
+    COMPARED,
     ELSEWHERE,
     REPEATS,
     ROWS_FREE,
     ROWS_USED,
     SAME,
     STEPS,
+    STRAYED,
     Ints,
     Keys,
     Tables,
@@ -25,6 +27,10 @@ from memec.memory.intrinsics import LANES
 from memec.memory.kernels import COMPILE
 
 NOWHERE = -1
+NEARBY = 0.25
+"""The squared distance in squared typical steps up to which two moments are compared."""
+CURVED = 4.0
+"""How much of the squared distance between two moments their moves may differ by without any chance: dynamics bend."""
 
 
 class Experience(NamedTuple):
@@ -62,6 +68,8 @@ def remember(
             return NOWHERE, 0, 0, False
     slot = here[0, action, 0]
     known = slot >= 0 and here_distances[0, action, 0] <= SAME
+    if slot >= 0:
+        _compare(slot, np.float64(here_distances[0, action, 0]), experience, scale, tables, handle.rules.step_length)
     new_keys, new_places = 0, 0
     luck[STEPS] = step
     if not known:
@@ -83,6 +91,23 @@ def remember(
     entries.latest[slot] = row
     sweep(np.array([slot]), handle)
     return slot, new_keys, new_places, repeated
+
+
+@njit(**COMPILE)
+def _compare(
+    nearest: int, distance: float, experience: Experience, scale: Keys, tables: Tables, step_length: float
+) -> None:
+    """Take note of how differently a moment nearby went on: by more than the two are apart, chance was in it."""
+    row = tables.entries.latest[nearest]
+    if distance > NEARBY * step_length or experience.terminal or tables.outcomes.terminal[row]:
+        return
+    apart = 0.0
+    for i in range(len(scale)):
+        move = experience.after[i] - experience.before[i]
+        other = tables.outcomes.observations[row, i] - tables.entries.observations[nearest, i]
+        apart += np.float64((move - other) * scale[i]) ** 2
+    tables.luck[COMPARED] += 1.0
+    tables.luck[STRAYED] += max(0.0, apart - CURVED * distance) / (2.0 * step_length)
 
 
 @njit(**COMPILE)

@@ -22,7 +22,7 @@ def check_graph(arrays: Arrays, actions: int, settings: GraphSettings, entries: 
         "present": (np.bool_, (actions * settings.capacity,)),
         "sizes": (np.int64, (actions,)),
         "limits": (np.float64, (3,)),
-        "luck": (np.float64, (3,)),
+        "luck": (np.float64, (5,)),
         "step_length": (np.float64, (1,)),
     }
     check_arrays(arrays, forms)

@@ -17,8 +17,9 @@ VALUE, HOPE, TEMPERED = 0, 1, 2
 """The columns of values: what is believed, what may be hoped for, and what is believed where luck is not trusted."""
 BEST, WORST, RANGE = 0, 1, 2
 """The best and the worst return ever seen, and how much of what is between them one step may change."""
-REPEATS, ELSEWHERE, STEPS = 0, 1, 2
-"""How often a known state and action was tried again, how often that led elsewhere than the last time, and when."""
+REPEATS, ELSEWHERE, COMPARED, STRAYED, STEPS = range(5)
+"""What is known of chance: how often a known state and action was tried again, how often that led elsewhere than the
+last time; how many moves were compared with that of a moment nearby, how far they strayed; and the step of all that."""
 ROWS_USED, ROWS_FREE = 0, 1
 """Of the table of outcomes: how many rows were ever in use, and how many of them are not any more."""
 SAME = np.float32(1e-10)
