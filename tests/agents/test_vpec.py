@@ -118,7 +118,7 @@ def test_a_greedy_policy_goes_by_the_belief_that_pays(better: int) -> None:
         kinds.append(bet.kind)
         bet.settle(random.normal() + 10 * (bet.kind == better))
     assert bet.trusted == better
-    assert kinds[200:].count(better) > 150 and set(kinds[200:]) == {BELIEF, HOPE, TEMPERED}
+    assert kinds[200:].count(better) > 120 and {BELIEF, TEMPERED} <= set(kinds[200:])
 
 
 def test_where_luck_has_no_part_nothing_is_tempered() -> None:

@@ -46,6 +46,10 @@ class Optimism(Exploration):
 _GREEDY = {greedy.ties: greedy for greedy in (Greedy(), Greedy(ties="first"))}
 
 
+FADING = 0.95
+"""What the score of an episode counts when another has been played: agents get better, and old scores with them old."""
+SURPRISE = 0.2
+"""How often the belief that has lost is played all the same: both are worth learning from."""
 LEAST_QUIET = 100
 """Steps without anything new after which belief may be going in circles, however little is remembered."""
 
@@ -67,6 +71,8 @@ class Bet:
     def __init__(self, settings: Optimism) -> None:
         self._settings = settings
         self._scores = [deque[float](maxlen=settings.window) for _ in NAMES]
+        self._when = [deque[int](maxlen=settings.window) for _ in NAMES]
+        self._episodes = 0
         self._stuck = False
         self._quiet, self._met_new = 0, False
         self._tempers = False
@@ -76,9 +82,10 @@ class Bet:
     @property
     def trusted(self) -> int:
         """Which belief has paid better lately: what a greedy policy goes by."""
-        believed, tempered = self._scores[BELIEF], self._scores[TEMPERED]
-        better = self._tempers and believed and tempered and np.mean(tempered) > np.mean(believed)
-        return TEMPERED if better else BELIEF
+        if not (self._tempers and self._scores[BELIEF] and self._scores[TEMPERED]):
+            return BELIEF
+        believed, tempered = (mean - error for mean, error in map(self._estimate, (BELIEF, TEMPERED)))
+        return TEMPERED if tempered > believed else BELIEF
 
     def begin(self, rng: Generator, *, tempers: bool = False) -> None:
         """Decide how to play the next episode; whether there are two beliefs is a matter of how much luck there is."""
@@ -95,25 +102,34 @@ class Bet:
 
     def settle(self, score: float) -> None:
         """Take in the score of the episode."""
+        self._episodes += 1
         self._scores[self.kind].append(score)
+        self._when[self.kind].append(self._episodes)
         self._stuck = self._settings.restless and self.kind != HOPE and not self._met_new
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
         """Return what `restore` needs."""
-        scores = {name: np.array(found, np.float64) for name, found in zip(NAMES, self._scores, strict=True)}
-        counts = [self._quiet, self._met_new, self._stuck, self._tempers, self.kind]
-        return scores | {"counts": np.array(counts, np.float64)}
+        counts = [self._episodes, self._quiet, self._met_new, self._stuck, self._tempers, self.kind]
+        found = {"counts": np.array(counts, np.float64)}
+        for name, scores, when in zip(NAMES, self._scores, self._when, strict=True):
+            found |= {name: np.array(scores, np.float64), f"{name}.when": np.array(when, np.float64)}
+        return found
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `arrays` returned."""
         sizes = {name: min(arrays[name].size, self._settings.window) if name in arrays else 0 for name in NAMES}
         forms: dict[str, Any] = {name: (np.float64, (size,)) for name, size in sizes.items()}
-        check_arrays(arrays, forms | {"counts": (np.float64, (5,))})
-        check_not_negative(arrays, "counts")
-        self._quiet, met_new, stuck, tempers, kind = (int(count) for count in arrays["counts"])
+        forms |= {f"{name}.when": form for name, form in forms.items()}
+        check_arrays(arrays, forms | {"counts": (np.float64, (6,))})
+        check_not_negative(arrays, "counts", *(f"{name}.when" for name in NAMES))
+        if any(arrays[f"{name}.when"].max(initial=0.0) > arrays["counts"][0] for name in NAMES):
+            raise MemecError("The saved bet does not fit: episodes of its future are in it.")
+        self._episodes, self._quiet, met_new, stuck, tempers, kind = (int(count) for count in arrays["counts"])
         if kind not in (BELIEF, HOPE, TEMPERED):
             raise MemecError("The saved bet does not fit: it is on a kind of episode that is not played.")
-        self._scores = [deque(arrays[name].tolist(), maxlen=self._settings.window) for name in NAMES]
+        window = self._settings.window
+        self._scores = [deque(arrays[name].tolist(), maxlen=window) for name in NAMES]
+        self._when = [deque(map(int, arrays[f"{name}.when"]), maxlen=window) for name in NAMES]
         self._met_new, self._stuck, self._tempers, self.kind = bool(met_new), bool(stuck), bool(tempers), kind
 
     def _draw(self, rng: Generator) -> int:
@@ -135,11 +151,15 @@ class Bet:
             return BELIEF
         if len(self._scores[TEMPERED]) < tries:
             return TEMPERED
-        believed, tempered = (_drawn_mean(self._scores[kind], rng) for kind in (BELIEF, TEMPERED))
-        surprised = rng.random() < least  # what lost long ago may have learned since
+        drawn = (mean + error * rng.normal() for mean, error in map(self._estimate, (BELIEF, TEMPERED)))
+        believed, tempered = drawn
+        surprised = rng.random() < SURPRISE
         return TEMPERED if (tempered > believed) != surprised else BELIEF
 
-
-def _drawn_mean(scores: deque[float], rng: Generator) -> float:
-    """Draw what the mean of these scores may be."""
-    return float(np.mean(scores) + rng.normal() * np.std(scores) / len(scores) ** 0.5)
+    def _estimate(self, kind: int) -> tuple[float, float]:
+        """Return the mean score of a belief as of now, and its standard error: what is long ago counts little."""
+        ages = self._episodes - np.array(self._when[kind])
+        weights = FADING**ages
+        both = np.concatenate([self._scores[BELIEF], self._scores[TEMPERED]])
+        mean = float(np.average(self._scores[kind], weights=weights))
+        return mean, float(np.std(both) / np.sqrt(weights.sum()))
