@@ -1,6 +1,7 @@
 """VPEC's memory: what was experienced, what came of it, and which experiences are near to there."""
 
-from memec.graph.graph import Graph, Opinion, Outcome, Remembered, View
+from memec.graph.answers import Opinion, Outcome, Remembered, View
+from memec.graph.graph import Graph
 from memec.graph.remembering import Experience
 from memec.graph.settings import GraphSettings
 
