@@ -72,7 +72,7 @@ GENERAL_TRAINING = {
 }
 
 
-MOST_COMPARED = 10_000
+MOST_COMPARED = 6_000
 """Numbers of an observation times actions up to which VPEC's memory, which keeps all of them, stays below 10 GB."""
 
 

@@ -344,11 +344,8 @@ class Graph:
 
     def _refuse_too_many(self, slots: int, rows: int, coefficients: int) -> None:
         """Refuse what the machine could never hold."""
-        of_a_slot = 4 * 3 * self.key_size + 16 + 8 + 8 + 2 * 4 + 2 * 4
+        of_a_slot = 4 * 3 * self.key_size + 3 * 8 + 8 + 8 + 2 * 4 + 2 * 4
         of_a_row = 4 * 3 * self.key_size + 8 + 1 + 8 + 2 * 4 + 2 * 4 + 8 * coefficients
         of_a_row += self.actions * (16 * self.settings.neighbours + 17)
         what = f"A memory of {self.settings.capacity:,} entries per action"
         refuse_if_too_large(slots * of_a_slot + rows * of_a_row, what, "memory.capacity")
-
-
-__all__ = ["Experience", "Graph", "GraphSettings", "Opinion", "Remembered", "View"]
