@@ -3,7 +3,6 @@
 from itertools import product
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import gymnasium
 import numpy as np
@@ -471,58 +470,8 @@ def test_hopes_of_an_episode_without_reward_are_not_remembered() -> None:
     assert sum(scores) > len(scores) / 2
 
 
-def never_familiar(agent: MFEC) -> None:
-    """Have an agent look up every state, however well it is known."""
-    agent.memory.recall_familiar = lambda name: None  # type: ignore[method-assign]
-
-
-@each_strategy([explore for explore in BY_MEMORY if not explore.judges_as_released])  # these know no state
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param({}, id="plain"),
-        pytest.param({"memory": {"capacity": 20}}, id="entries are replaced"),
-        pytest.param({"embed": {"scaled": True}, "memory": {"capacity": 80}}, id="keys are rescaled"),
-    ],
-)
-def test_familiar_states_save_time_and_change_nothing(explore: Any, options: dict[str, Any]) -> None:
-    quick, plain = (MFEC("memec/OpenRoom-v0", explore=explore, seed=5, **options) for _ in range(2))
-    never_familiar(plain)
-    with mock.patch.object(quick.memory, "recall", wraps=quick.memory.recall) as look_up:
-        for steps in (1_490, 1_510):
-            quick.learn(steps), plain.learn(steps)
-            assert_same(contents(quick), contents(plain))
-            assert quick.generator.bit_generator.state == plain.generator.bit_generator.state
-    assert look_up.call_count < 3_000
-
-
-def test_long_observations_do_not_fill_the_machine_as_familiar_states() -> None:
-    agents = MFEC(Blink(1_024)), MFEC(Blink(1_025))
-    called = []
-    for agent in agents:
-        with mock.patch.object(agent.memory, "make_familiar", wraps=agent.memory.make_familiar) as familiar:
-            agent.learn(50)
-        called.append(familiar.called)
-    assert called == [True, False]
-
-
-class Blink(gymnasium.Env[Any, Any]):
-    """Every episode is one step from the same long observation."""
-
-    action_space = Discrete(2)
-
-    def __init__(self, numbers: int) -> None:
-        self.observation_space = Box(-1, 1, (numbers,), np.float32)
-
-    def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
-        return np.ones(self.observation_space.shape or (), np.float32), {}
-
-    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        return self.reset()[0], 1.0, True, False, {}
-
-
 def test_a_better_return_changes_the_next_visit() -> None:
-    """Left pays 1 and right nothing, until both are familiar; then right pays 9."""
+    """Left pays 1 and right nothing, until both are known; then right pays 9."""
 
     class Fork(gymnasium.Env[Any, Any]):
         observation_space = Box(0, 1, (1,), np.float32)

@@ -22,13 +22,11 @@ from memec.explore import (
     Greedy,
     Mellowmax,
     MellowmaxAuto,
-    Policy,
     Strategy,
     evaluated,
     insight_of,
-    lasting_policy,
 )
-from memec.memory import Known, Memory, MemorySettings, Recall
+from memec.memory import Memory, MemorySettings, Recall
 from memec.saved_arrays import check_arrays, count_in
 from memec.settings import Settings
 from memec.train.endless import warn_if_endless
@@ -68,10 +66,6 @@ GENERAL_SETTINGS = {
 """What an environment gets of which only the kind of observation is known."""
 
 
-LONGEST_FAMILIAR = 1_024
-"""Thousands of familiar states are known by all their numbers: longer observations would take gigabytes."""
-
-
 class MFEC(Agent):
     """Remembers for every state and action the best return that ever followed, and acts by the most similar memories.
 
@@ -100,7 +94,6 @@ class MFEC(Agent):
         settings = (settings or self.general_settings(world.observation.kind)).changed(changes)
         super().__init__(world, settings, settings.explore, seed, owns_world=isinstance(env, str))
         fit = self.world.observation
-        self._brief = world.is_vector and int(np.prod(fit.shape)) <= LONGEST_FAMILIAR
         self._embedding: Embedding | None = None
         key_size = key_size_of(settings.embed, fit.shape, fit.dtype)
         self.memory = Memory(settings.memory, self.world.actions, key_size, seed=self.seeds.number("network", 1))
@@ -123,16 +116,13 @@ class MFEC(Agent):
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Recall what each action led to in the most similar moments (Eq. 4), and let the strategy choose."""
-        known = self.memory.recall_familiar(observation.tobytes()) if self._brief else None
-        key, this_state, recall, policy = known or self._look_up(observation, state_id)
+        key, this_state = self.embed(observation), state_id()
+        recall = self.memory.recall(key, self._known_by(this_state), fleeting=True)
         self._decisions += 1
-        if policy is None:
-            belief = self._belief(key, recall)
-            action = self.explore.choose(belief, self._decisions, self.generator)
-            if self._insight is not None:
-                self._insight.notice(belief, action)
-        else:
-            action = policy.draw(self.generator)
+        belief = self._belief(key, recall)
+        action = self.explore.choose(belief, self._decisions, self.generator)
+        if self._insight is not None:
+            self._insight.notice(belief, action)
         self._keys.append(key)
         self._state_ids.append(this_state)
         self._actions.append(action)
@@ -296,17 +286,6 @@ class MFEC(Agent):
             factors = self.embed.take_in(_rows(self._keys))
             if factors is not None:
                 self.memory.rescale(factors)
-
-    def _look_up(
-        self, observation: Observation, state_id: AskStateId
-    ) -> tuple[NDArray[np.float32], StateId, Recall, Policy | None]:
-        """Recall a state that is not familiar; it becomes so where each action is known, and may keep its policy."""
-        key, this_state = self.embed(observation), state_id()
-        recall = self.memory.recall(key, self._known_by(this_state), fleeting=True)
-        if not (self._brief and recall.all_exact):
-            return key, this_state, recall, None
-        policy = lasting_policy(self.explore, Belief(recall.values))
-        return self.memory.make_familiar(observation.tobytes(), Known(key, this_state, recall, policy))
 
     def _known_by(self, state_ids: StateId | None) -> StateId | None:
         """Return what a state is known by; the released Gaussian process judges all by their neighbours."""

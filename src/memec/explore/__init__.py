@@ -2,14 +2,13 @@
 
 from memec.explore.belief import Belief
 from memec.explore.boltzmann import Boltzmann
-from memec.explore.by_name import STRATEGIES, AnyStrategy, Strategy, insight_of, lasting_policy, strategy
+from memec.explore.by_name import STRATEGIES, AnyStrategy, Strategy, insight_of, strategy
 from memec.explore.epsilon_greedy import EpsilonGreedy
 from memec.explore.exploration import Exploration
 from memec.explore.greedy import Greedy, evaluated
 from memec.explore.insight import Insight
 from memec.explore.mellowmax import Mellowmax, mellowmax_policy
 from memec.explore.mellowmax_auto import MellowmaxAuto
-from memec.explore.policy import Policy
 from memec.explore.thompson import Thompson, ThompsonCalibrated
 from memec.explore.ucb import UCB, UCBCalibrated
 
@@ -25,14 +24,12 @@ __all__ = [
     "Insight",
     "Mellowmax",
     "MellowmaxAuto",
-    "Policy",
     "Strategy",
     "Thompson",
     "ThompsonCalibrated",
     "UCBCalibrated",
     "evaluated",
     "insight_of",
-    "lasting_policy",
     "mellowmax_policy",
     "strategy",
 ]

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from memec.errors import unknown_name
-from memec.explore.belief import Belief
 from memec.explore.boltzmann import Boltzmann
 from memec.explore.epsilon_greedy import EpsilonGreedy
 from memec.explore.greedy import Greedy
@@ -13,7 +12,6 @@ from memec.explore.insight import Insight
 from memec.explore.mellowmax import Mellowmax
 from memec.explore.mellowmax_auto import MellowmaxAuto
 from memec.explore.optimism import Optimism
-from memec.explore.policy import Policy
 from memec.explore.thompson import Thompson, ThompsonCalibrated
 from memec.explore.ucb import UCB, UCBCalibrated
 
@@ -48,8 +46,3 @@ def strategy(name: str, **options: Any) -> AnyStrategy:
 def insight_of(strategy: AnyStrategy) -> Insight | None:
     """Return what this strategy has to learn as it goes, where there is something."""
     return strategy.insight() if isinstance(strategy, Insightful) else None
-
-
-def lasting_policy(strategy: AnyStrategy, belief: Belief) -> Policy | None:
-    """Return the policy that this strategy has wherever this is believed, at any step; None if that may change."""
-    return Policy(strategy.probabilities(belief, 0)) if isinstance(strategy, Mellowmax | Boltzmann) else None

@@ -1,8 +1,7 @@
 """The episodic memory: keys, returns and recall."""
 
-from memec.memory.familiar import Known
 from memec.memory.memory import Memory
 from memec.memory.memory_settings import MemorySettings
 from memec.memory.recall import Recall
 
-__all__ = ["Known", "Memory", "MemorySettings", "Recall"]
+__all__ = ["Memory", "MemorySettings", "Recall"]

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import moves, tables
 from memec.memory.exact import Exact, look_up, look_up_one
-from memec.memory.familiar import Familiar, Known
 from memec.memory.limits import refuse_if_too_large
 from memec.memory.memory_settings import MemorySettings
 from memec.memory.recall import Recall, Room
@@ -107,7 +106,6 @@ class Memory:
         numbers = np.array(self._kernel, np.float64)
         self._books = numbers, self.returns, self.state_ids, self._last_used, self.sizes, self._places
         self._fleeting: dict[int | None, Room] = {}
-        self._familiar = Familiar(actions)
         self._seed = seed
 
     def __len__(self) -> int:
@@ -138,25 +136,6 @@ class Memory:
         found = self._look_up(keys, state_ids, self._clock, None, fleeting)
         self._clock += 1
         return found
-
-    def make_familiar(self, name: bytes, known: Known) -> Known:
-        """Have `recall_familiar` find by this name what was just recalled, until it changes; return it to keep.
-
-        The recall must be `exact` for all actions: of other states something else may be recalled after any write.
-        """
-        return self._familiar.add(name, known)
-
-    def recall_familiar(self, name: bytes) -> Known | None:
-        """Do what `recall` would do for a state that is familiar by this name; None if none is."""
-        familiar = self._familiar
-        found = familiar.states.get(name)
-        if found is None:
-            return None
-        known, slots = found
-        familiar.used.append(slots)
-        familiar.stamps.append(self._clock)
-        self._clock += 1
-        return known
 
     def peek(
         self,
@@ -222,9 +201,8 @@ class Memory:
             raise MemecError(
                 f"{count} keys need {count} state ids of two numbers; an array of shape {state_ids.shape} came."
             )
-        self._familiar.stamp(self._last_used)
-        changed, news = np.empty((2, count), np.int64)
-        changes, told = tables.write_in_order(
+        changed = np.empty(count, np.int64)
+        changes = tables.write_in_order(
             _each(actions, np.int64, count),
             keys,
             _each(returns, np.float64, count),
@@ -244,15 +222,12 @@ class Memory:
             self._queue_head,
             self._clock,
             changed,
-            news,
         )
         if changes == tables.NOT_FINITE:
             raise NotFiniteError("A key or return to remember is NaN or infinite; the memory was left as it was.")
         if changes == tables.NO_SUCH_ACTION:
             raise MemecError(f"Actions of this memory are 0 to {self.actions - 1}.")
         self._clock += count
-        if told:
-            self._familiar.forget(news[:told].tolist())
         changed = changed[:changes]
         if changes:
             self._drift[changed] = 0.0
@@ -268,7 +243,6 @@ class Memory:
         """
         if not (np.isfinite(keys).all() and np.isfinite(returns).all()):
             raise NotFiniteError("A key or return to move to is NaN or infinite; the memory was left as it was.")
-        self._familiar.clear()
         astray = np.empty(len(slots), np.int64)
         count = moves.move(slots, keys, returns, tolerance, self.keys, self.returns, self._drift, astray)
         self._search.put(astray[:count])
@@ -277,14 +251,12 @@ class Memory:
         """Multiply every stored key by one factor per dimension."""
         if not (np.isfinite(factors).all() and (factors > 0.0).all()):
             raise NotFiniteError("Keys can only be rescaled by factors above zero; the memory was left as it was.")
-        self._familiar.clear()
         self.keys *= factors
         self._drift[:] = 0.0
         self._search.rebuild()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything `restore` needs: the used rows of each table and the state of the search."""
-        self._familiar.stamp(self._last_used)
         used = self.used()
         own = {
             "sizes": self.sizes.copy(),
@@ -302,7 +274,6 @@ class Memory:
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Become the memory whose `arrays` these are; actions, capacity and key size must be the same."""
         check_memory(arrays, self.actions, self.settings.capacity, self._tables())
-        self._familiar = Familiar(self.actions)
         self.sizes[:] = arrays["sizes"]
         used = self.used()
         for name, table in self._tables().items():

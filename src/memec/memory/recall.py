@@ -21,16 +21,6 @@ class Recall(NamedTuple):
     exact: NDArray[np.bool_]
     """[actions] Whether the state is known, so that `slots[:, 0]` is this very state."""
 
-    @property
-    def all_exact(self) -> bool:
-        """Whether the state is known for every action; by bytes, because numpy's `all` takes ten times as long."""
-        return 0 not in self.exact.tobytes()
-
-    def copy(self) -> "Recall":
-        """Return the same in arrays of its own."""
-        values, squared_distances, slots, exact = self
-        return Recall(values.copy(), squared_distances.copy(), slots.copy(), exact.copy())
-
     def weights(self, delta: float | None) -> NDArray[np.float64]:
         """Return how much each neighbour counts, by 1 / (squared distance + delta), or all the same where that is None.
 

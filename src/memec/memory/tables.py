@@ -178,30 +178,26 @@ def write_in_order(
     queue_head: Ints,
     clock: int,
     changed: Ints,
-    news: Ints,
-) -> tuple[int, int]:
+) -> int:
     """Write one entry after another, or none if one cannot be.
 
-    Return how many slots got a new key (listed in `changed`), or why nothing was written; and in how many something
-    else is remembered now (listed in `news`).
+    Return how many slots got a new key (listed in `changed`), or why nothing was written.
     """
     for i in range(len(actions)):
         if not np.isfinite(returns[i]):
-            return NOT_FINITE, 0
+            return NOT_FINITE
         for dimension in range(keys.shape[1]):
             if not np.isfinite(keys[i, dimension]):
-                return NOT_FINITE, 0
+                return NOT_FINITE
     for action in actions:
         if not 0 <= action < len(sizes):
-            return NO_SUCH_ACTION, 0
+            return NO_SUCH_ACTION
     capacity = len(last_used) // len(sizes)
     changes = 0
-    told = 0
     for i in range(len(actions)):
         action = actions[i]
         slot = find(state_ids[i, 0], state_ids[i, 1], action, capacity, table_state_ids, places)
         known = slot >= 0
-        is_news = True
         if known:
             if learning_rate > 0.0:  # NEC moves towards the new return
                 table_returns[slot] += learning_rate * (returns[i] - table_returns[slot])
@@ -209,8 +205,6 @@ def write_in_order(
             elif returns[i] > table_returns[slot]:  # MFEC keeps the best return ever seen
                 table_returns[slot] = returns[i]
                 table_steps[slot] = steps[i]
-            else:
-                is_news = False
         else:
             if sizes[action] < capacity:
                 slot = action * capacity + sizes[action]
@@ -226,19 +220,8 @@ def write_in_order(
             table_keys[slot] = keys[i]
             changed[changes] = slot
             changes += 1
-        if is_news:
-            news[told] = slot
-            told += 1
         last_used[slot] = clock + i
-    return changes, told
-
-
-@compiled
-def stamp(slots: Ints, stamps: Ints, last_used: Ints) -> None:
-    """Mark rows of entries as used at these times, unless they were used later still."""
-    for row in range(len(slots)):
-        for slot in slots[row]:
-            last_used[slot] = max(last_used[slot], stamps[row])
+    return changes
 
 
 @compiled
