@@ -31,7 +31,7 @@ def test_its_strategies_learn_in_every_small_world(world: str, explore: Any) -> 
 
 @pytest.mark.parametrize("explore", [UCB(), Thompson()])
 def test_strategies_that_need_uncertainty_are_refused(explore: Any) -> None:
-    with pytest.raises(MemecError, match="choose epsilon-greedy, boltzmann or mellowmax"):
+    with pytest.raises(MemecError, match="which d3qn does not have: choose from epsilon-greedy, boltzmann, mellowmax"):
         D3QN("CartPole-v1", explore=explore)
 
 

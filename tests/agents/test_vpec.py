@@ -75,9 +75,9 @@ def test_what_never_changes_keeps_its_unit() -> None:
 def play(bet: Bet, random: np.random.Generator, *, believing: float, hoping: float, new: bool = True) -> bool:
     """Play an episode of one step that scores this if played by belief or by hope; return whether it was hope."""
     bet.begin(random)
-    bet.notice(new, 10)
+    bet.meet(new, 10)
     hoped = bet.kind == HOPE
-    bet.settle(hoping if hoped else believing)
+    bet.observe(hoping if hoped else believing, over=True)
     return hoped
 
 
@@ -113,10 +113,11 @@ def test_a_greedy_policy_goes_by_the_belief_that_pays(better: int) -> None:
     assert bet.trusted == BELIEF
     kinds = []
     for _ in range(400):
-        bet.begin(random, tempers=True)
-        bet.notice(True, 10)
+        bet.is_offered(3)
+        bet.begin(random)
+        bet.meet(True, 10)
         kinds.append(bet.kind)
-        bet.settle(random.normal() + 10 * (bet.kind == better))
+        bet.observe(random.normal() + 10 * (bet.kind == better), over=True)
     assert bet.trusted == better
     assert kinds[200:].count(better) > 120 and {BELIEF, TEMPERED} <= set(kinds[200:])
 
@@ -125,9 +126,9 @@ def test_where_luck_has_no_part_nothing_is_tempered() -> None:
     bet, random = Bet(Optimism()), np.random.default_rng(0)
     for _ in range(100):
         bet.begin(random)
-        bet.notice(True, 10)
+        bet.meet(True, 10)
         assert bet.kind != TEMPERED
-        bet.settle(random.normal())
+        bet.observe(random.normal(), over=True)
 
 
 def test_belief_that_goes_in_circles_turns_to_hope_within_the_episode() -> None:
@@ -135,7 +136,7 @@ def test_belief_that_goes_in_circles_turns_to_hope_within_the_episode() -> None:
     bet.begin(np.random.default_rng(0))
     for step in range(300):
         assert bet.kind == BELIEF
-        bet.notice(step == 149, 150)
+        bet.meet(step == 149, 150)
     assert bet.kind == HOPE
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memec.explore import Belief, MellowmaxAuto, ThompsonCalibrated, UCBCalibrated
+from memec.explore import Belief, Mellowmax, MellowmaxAuto, ThompsonCalibrated, UCBCalibrated
 from memec.explore.calibration import COVERED, LATEST, Calibration
 from memec.explore.mellowmax_auto import Spread
 
@@ -73,6 +73,13 @@ def test_where_no_action_is_better_all_are_as_likely(values: list[float]) -> Non
     np.testing.assert_allclose(probabilities, 1.0 / len(values))
 
 
+def test_the_inverse_temperature_is_told_as_that_of_mellowmax_is() -> None:
+    explore, belief = MellowmaxAuto(), Belief(np.array([0.0, 3.0]), spread=4.0)
+    plain = Mellowmax(omega=explore.omega(belief))
+    assert explore.diagnostics([belief], 0) == plain.diagnostics([belief], 0)
+    assert explore.diagnostics([belief], 0)["beta"] > 0.0 and explore.diagnostics([], 0) == {}
+
+
 # --- calibrated uncertainty -----------------------------------------------------------------------------------------
 
 
@@ -83,7 +90,7 @@ def calibrated(noise: float, signal: float, episodes: int = 200, seed: int = 0) 
         returns = []
         for _ in range(30):
             distance = rng.exponential(2.0)
-            calibration.notice(calibration.believe(np.zeros(2), distances(distance, 1.0), NOT_KNOWN), 0)
+            calibration.notice(calibration.believe(Belief(np.zeros(2)), distances(distance, 1.0), NOT_KNOWN), 0)
             variance = noise + signal * distance / (distance + 2.0 * log(2))  # the usual distance is the median
             returns.append(rng.normal(0.0, variance**0.5))
         calibration.settle(np.array(returns))
@@ -108,8 +115,8 @@ def test_what_exploring_can_lessen_is_told_from_noise(noise: float, signal: floa
 
 def test_an_action_whose_memories_are_far_is_less_sure_and_a_known_one_is_sure() -> None:
     calibration = calibrated(noise=0.1, signal=4.0)
-    near, far = calibration.believe(np.zeros(2), distances(0.1, 50.0), NOT_KNOWN).std  # type: ignore[misc]
-    known, unheard_of = calibration.believe(np.zeros(2), distances(0.0, np.inf), np.array([True, False])).std  # type: ignore[misc]
+    near, far = calibration.believe(Belief(np.zeros(2)), distances(0.1, 50.0), NOT_KNOWN).std  # type: ignore[misc]
+    known, unheard_of = calibration.believe(Belief(np.zeros(2)), distances(0.0, np.inf), np.array([True, False])).std  # type: ignore[misc]
     assert known == 0.0 < near < far < unheard_of
     assert unheard_of == pytest.approx(2.0, rel=0.3)
 
@@ -121,9 +128,9 @@ def test_scaled_returns_give_scaled_deviations() -> None:
         far, returns = rng.exponential(1.0, 20), rng.normal(0.0, 1.0, 20)
         for calibration, scale in ((small, 1.0), (large, 1024.0)):
             for distance in far:
-                calibration.notice(calibration.believe(np.zeros(2), distances(distance, 1.0), NOT_KNOWN), 0)
+                calibration.notice(calibration.believe(Belief(np.zeros(2)), distances(distance, 1.0), NOT_KNOWN), 0)
             calibration.settle(scale * returns * np.sqrt(far))
-    beliefs = [each.believe(np.zeros(2), distances(0.5, 2.0), NOT_KNOWN) for each in (small, large)]
+    beliefs = [each.believe(Belief(np.zeros(2)), distances(0.5, 2.0), NOT_KNOWN) for each in (small, large)]
     assert beliefs[0].std is not None and beliefs[1].std is not None
     np.testing.assert_allclose(beliefs[1].std, 1024.0 * beliefs[0].std)
     assert beliefs[0].std.min() > 0.0
@@ -132,7 +139,7 @@ def test_scaled_returns_give_scaled_deviations() -> None:
 def test_nothing_is_learned_from_decisions_whose_end_was_not_seen() -> None:
     calibration = Calibration()
     for _ in range(100):
-        calibration.notice(calibration.believe(np.zeros(2), distances(1.0, 1.0), NOT_KNOWN), 0)
+        calibration.notice(calibration.believe(Belief(np.zeros(2)), distances(1.0, 1.0), NOT_KNOWN), 0)
     calibration.forget()
     calibration.settle(np.zeros(0))
     assert calibration.diagnostics() == {"value_noise": 0.0, "value_signal": 0.0}
@@ -142,14 +149,14 @@ def test_only_the_latest_errors_count() -> None:
     calibration = calibrated(noise=100.0, signal=0.0, episodes=5)
     for _ in range(LATEST // 16 + 1):
         for _ in range(16):
-            calibration.notice(calibration.believe(np.zeros(2), distances(1.0, 1.0), NOT_KNOWN), 0)
+            calibration.notice(calibration.believe(Belief(np.zeros(2)), distances(1.0, 1.0), NOT_KNOWN), 0)
         calibration.settle(np.zeros(16))
     assert calibration.diagnostics()["value_noise"] == 0.0
 
 
 @pytest.mark.parametrize("explore", [UCBCalibrated(), ThompsonCalibrated()], ids=lambda explore: explore.name)
 def test_before_anything_is_known_every_action_is_tried(explore: UCBCalibrated | ThompsonCalibrated) -> None:
-    belief = explore.insight().believe(np.zeros(3), distances(np.inf, np.inf, np.inf), np.zeros(3, np.bool_))
+    belief = explore.insight().believe(Belief(np.zeros(3)), distances(np.inf, np.inf, np.inf), np.zeros(3, np.bool_))
     np.testing.assert_allclose(explore.probabilities(belief, 0), 1.0 / 3.0)
 
 

@@ -16,9 +16,9 @@ from memec.explore import (
     Belief,
     Boltzmann,
     EpsilonGreedy,
+    ExploreSettings,
     Greedy,
     Mellowmax,
-    Strategy,
     Thompson,
     mellowmax_policy,
     strategy,
@@ -233,12 +233,12 @@ def test_greedy_breaks_ties_at_random() -> None:
 
 
 def test_settings_find_a_strategy_by_its_name() -> None:
-    read: AnyStrategy = TypeAdapter(Strategy).validate_python({"name": "mellowmax", "omega": 25})
+    read: AnyStrategy = TypeAdapter(ExploreSettings).validate_python({"name": "mellowmax", "omega": 25})
     assert read == Mellowmax(omega=25.0)
     for name, kind in STRATEGIES.items():
         explore = strategy(name)
         assert type(explore) is kind
-        assert TypeAdapter(Strategy).validate_json(explore.model_dump_json()) == explore
+        assert TypeAdapter(ExploreSettings).validate_json(explore.model_dump_json()) == explore
 
 
 @pytest.mark.parametrize(

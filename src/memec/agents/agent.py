@@ -1,7 +1,7 @@
 """What every agent offers: `learn`, `predict`, `save` and `load`, as users know them from Stable-Baselines3."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -11,13 +11,13 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from memec.agents.exploring import Decisions, ExploringSettings
 from memec.agents.file import FORMAT, environment_of, made_from, refuse_other_formats
 from memec.agents.memories import Thought
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
-from memec.explore import AnyStrategy
-from memec.settings import Settings
+from memec.explore import Belief, Strategy
 from memec.train.checkpoint import CheckpointSettings
 from memec.train.diary import Diary
 from memec.train.evaluation import worlds_for_evaluation
@@ -39,19 +39,22 @@ class Agent(ABC):
     """An agent in its world. What it is made of is its `settings`; what it has learned is its `arrays()`."""
 
     name: ClassVar[str]
-    settings_type: ClassVar[type[Settings]]
+    settings_type: ClassVar[type[ExploringSettings]]
+    settings: ExploringSettings
 
-    def __init__(self, world: World, settings: Settings, explore: AnyStrategy, seed: int, *, owns_world: bool) -> None:
-        self.world = world
-        self.settings = settings
+    def __init__(self, env: Env, settings: ExploringSettings | None, changes: dict[str, Any], seed: int) -> None:
+        """Take the settings that suit the environment's kind of observation, unless others are given, with changes."""
+        self.world = env if isinstance(env, World) else make(env)
+        self._owns_world = isinstance(env, str)
+        self.settings = (settings or self.general_settings(self.world.observation.kind)).changed(changes)
         self.seed = seed
         self.seeds = Seeds(seed)
-        self.explore = explore
+        self.explore: Strategy = self.settings.explore
         # A stream for each strategy: with a shared one, the same seed makes strategies err together. Only the two kinds
         # of mellowmax share one, because what is asked of them is the difference that omega makes.
-        stream = f"{self.name} {explore.name.removesuffix('-auto')}"
+        stream = f"{self.name} {self.explore.name.removesuffix('-auto')}"
         self.generator = self.seeds.generator("agent", crc32(stream.encode()))
-        self._owns_world = owns_world
+        self.decisions = Decisions(self.explore, self.generator)
         self._prediction_generator = self.seeds.generator("prediction")
         self._loop = Loop(self, self.world, self.seeds)
 
@@ -74,14 +77,8 @@ class Agent(ABC):
         """Return a policy that acts as well as the agent can and changes nothing in it."""
 
     @abstractmethod
-    def choose_actions(
-        self,
-        observations: NDArray[Any],
-        state_ids: NDArray[np.uint64] | None,
-        deterministic: bool,
-        generator: np.random.Generator,
-    ) -> NDArray[np.int64]:
-        """Choose for a batch of observations, without learning from it."""
+    def beliefs(self, observations: NDArray[Any], state_ids: NDArray[np.uint64] | None) -> Iterable[Belief]:
+        """Return what to choose by in each of these states, without a trace in the agent."""
 
     @abstractmethod
     def think(self, observation: Observation, state_id: StateId) -> Thought:
@@ -115,6 +112,16 @@ class Agent(ABC):
     def diagnostics(self) -> dict[str, float]:
         """Return what tells how learning goes, as means since the last call; empty where there is nothing to tell."""
         return {}
+
+    def choose_actions(
+        self,
+        observations: NDArray[Any],
+        state_ids: NDArray[np.uint64] | None,
+        deterministic: bool,
+        generator: np.random.Generator,
+    ) -> NDArray[np.int64]:
+        """Choose for a batch of observations, without learning from it."""
+        return self.decisions.choose_each(self.beliefs(observations, state_ids), deterministic, generator)
 
     # --- what users call --------------------------------------------------------------------------------------------
 
@@ -313,13 +320,14 @@ class Agent(ABC):
 
     @classmethod
     @abstractmethod
-    def general_settings(cls, kind: str) -> Settings:
+    def general_settings(cls, kind: str) -> ExploringSettings:
         """Return settings for an environment of which only the kind of observation is known."""
 
     @classmethod
-    @abstractmethod
     def from_settings(cls, env: Env, settings: Any, *, seed: int = 0) -> Self:
         """Make the agent from its settings, as the command line does."""
+        made: Callable[..., Self] = cls
+        return made(env, settings=settings, seed=seed)
 
     def _evaluation_worlds(self, env: Env | None, settings: TrainingSettings) -> list[World]:
         if isinstance(env, World):

@@ -1,23 +1,20 @@
 """The dueling double deep Q-network (Mnih et al., 2015; van Hasselt et al., 2016; Wang et al., 2016)."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import NonNegativeFloat, PositiveInt, model_validator
+from pydantic import NonNegativeFloat, PositiveInt
 
 from memec.agents.agent import Env
-from memec.agents.diagnostics import strategy_diagnostics
+from memec.agents.exploring import ExploringSettings
 from memec.agents.memories import Thought
 from memec.agents.neural import NeuralAgent, NeuralSettings
 from memec.agents.optimiser import OptimiserSettings, parameter_optimiser
 from memec.agents.replay import TransitionReplay
-from memec.envs.world import World, make
 from memec.errors import NotFiniteError
-from memec.explore import AnyStrategy, Belief, EpsilonGreedy, Greedy, Strategy, evaluated, insight_of
-from memec.saved_arrays import count_in
-from memec.settings import Settings
+from memec.explore import AnyStrategy, Belief, EpsilonGreedy, ExploreSettings, Greedy
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience
 from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
@@ -30,7 +27,7 @@ class D3QNSettings(NeuralSettings):
     """Everything that makes a D3QN agent."""
 
     name: Literal["d3qn"] = "d3qn"
-    explore: Strategy = EpsilonGreedy(anneal_start_steps=1, anneal_end_steps=50_000)
+    explore: ExploreSettings = EpsilonGreedy(anneal_start_steps=1, anneal_end_steps=50_000)
     optimiser: OptimiserSettings = OptimiserSettings(learning_rate=2.5e-4, centred=True)
     train_start_steps: int = 5_000
     """Steps before the network is trained for the first time."""
@@ -44,15 +41,6 @@ class D3QNSettings(NeuralSettings):
     """How errors add up. RMSprop's epsilon is tuned to DQN's sum; a mean makes gradients a batch size smaller."""
     gradient_norm_limit: NonNegativeFloat = 10.0
     """Longer gradients are shortened to this length; 0 leaves them as they are."""
-
-    @model_validator(mode="after")
-    def _strategy_needs_no_uncertainty(self) -> Self:
-        if self.explore.needs_std or insight_of(self.explore) is not None:
-            raise ValueError(
-                f"d3qn cannot explore by {self.explore.name}, which needs a memory, and a network is none: "
-                "choose epsilon-greedy, boltzmann or mellowmax"
-            )
-        return self
 
 
 # Measured on CartPole and Acrobot within 100,000 steps. The squared error matters most: failures are rare and far off
@@ -92,7 +80,7 @@ class D3QN(NeuralAgent):
     """
 
     name: ClassVar[str] = "d3qn"
-    settings_type: ClassVar[type[Settings]] = D3QNSettings
+    settings_type: ClassVar[type[ExploringSettings]] = D3QNSettings
     settings: D3QNSettings
 
     def __init__(
@@ -105,11 +93,8 @@ class D3QN(NeuralAgent):
         settings: D3QNSettings | None = None,
         **changes: Any,
     ) -> None:
-        world = env if isinstance(env, World) else make(env)
-        changes |= {"explore": explore, "optimiser": optimiser}
-        settings = (settings or self.general_settings(world.observation.kind)).changed(changes)
-        super().__init__(world, settings, settings.explore, seed, owns_world=isinstance(env, str))
-        fit = self.world.observation
+        super().__init__(env, settings, changes | {"explore": explore, "optimiser": optimiser}, seed)
+        settings, fit = self.settings, self.world.observation
         self.network, self._target = (
             self.make_network(settings, fit.shape, self.world.actions, self.seeds.number("network")) for _ in range(2)
         )
@@ -118,9 +103,9 @@ class D3QN(NeuralAgent):
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Let the strategy choose by the network's values."""
-        self._decisions += 1
+        self.decisions.begin()
         try:
-            action = self.explore.choose(self._belief(observation), self._decisions, self.generator)
+            action = self.decisions.choose(self._belief(observation))
         except NotFiniteError as error:
             raise self._explained(error, observation) from None
         self.replay.begin(observation, action)
@@ -128,18 +113,20 @@ class D3QN(NeuralAgent):
 
     def observe(self, reward: float, observation: Observation, terminated: bool, truncated: bool) -> None:
         """Keep the transition, and train every few steps."""
+        self.decisions.insight.observe(reward, terminated or truncated)
         clip = self.settings.reward_clip
         self.replay.complete(min(max(reward, -clip), clip) if clip else reward, terminated)
         if truncated and not terminated:
             self.replay.cut_off(observation)  # a time limit is no end: what comes after is still worth something
         if self._training_is_due(len(self.replay)):
             self._train()
-        if self._decisions % self.settings.target_update_steps == 0:
+        if self.decisions.count % self.settings.target_update_steps == 0:
             self._target.copy_from(self.network)
 
     def abandon_episode(self) -> None:
         """Forget the step under way: what came before it is whole."""
         self.replay.abandon()
+        self.decisions.insight.forget()
 
     def greedy_policy(self) -> GreedyPolicy:
         """Return the policy that takes the action of the largest value."""
@@ -160,19 +147,11 @@ class D3QN(NeuralAgent):
         """Return how the network is doing, and how the newest decision was made."""
         newest = self.replay.newest()
         beliefs = [] if newest is None else [self._belief(newest)]
-        return super().diagnostics() | strategy_diagnostics(self.explore, beliefs, self._decisions)
+        return super().diagnostics() | self.decisions.diagnostics(beliefs)
 
-    def choose_actions(
-        self,
-        observations: NDArray[Any],
-        state_ids: NDArray[np.uint64] | None,
-        deterministic: bool,
-        generator: np.random.Generator,
-    ) -> NDArray[np.int64]:
-        """Choose for a batch of observations, without learning from it."""
-        strategy = evaluated(self.explore) if deterministic else self.explore
-        beliefs = map(Belief, self.network(observations).astype(np.float64))
-        return np.array([strategy.choose(belief, self._decisions, generator) for belief in beliefs], np.int64)
+    def beliefs(self, observations: NDArray[Any], state_ids: NDArray[np.uint64] | None) -> Iterable[Belief]:
+        """Return what to choose by in each of these states, without a trace in the agent."""
+        return map(self._believed, self.network(observations).astype(np.float64))
 
     def arrays(self) -> Arrays:
         """Return both networks and the optimiser, without the replay."""
@@ -182,11 +161,11 @@ class D3QN(NeuralAgent):
             "optimiser": self._optimiser.arrays(),
         }
         named = {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
-        return {"decisions": np.array([self._decisions])} | named
+        return self.decisions.arrays() | named
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
-        self._decisions = count_in(arrays, "decisions")
+        self.decisions.restore(arrays)
         self.network.restore(part_of(arrays, "network."))
         self._target.restore(part_of(arrays, "target."))
         self._optimiser.restore(part_of(arrays, "optimiser."))
@@ -209,11 +188,6 @@ class D3QN(NeuralAgent):
     def general_settings(cls, kind: str) -> D3QNSettings:
         """Return settings for an environment of which only the kind of observation is known."""
         return GENERAL_SETTINGS[kind]
-
-    @classmethod
-    def from_settings(cls, env: Env, settings: D3QNSettings, *, seed: int = 0) -> Self:
-        """Make the agent from its settings, as the command line does."""
-        return cls(env, settings=settings, seed=seed)
 
     def _train(self) -> None:
         """Move the values of a batch towards r + gamma Q'(s', argmax Q(s', .)), Q' being the target network (Eq. 2)."""
@@ -239,7 +213,10 @@ class D3QN(NeuralAgent):
         self._means.add(loss=loss, value=float(values.max(axis=1).mean()), gradient_norm=norm)
 
     def _belief(self, observation: Observation) -> Belief:
-        return Belief(self.network(observation[None])[0].astype(np.float64))
+        return self._believed(self.network(observation[None])[0].astype(np.float64))
+
+    def _believed(self, values: NDArray[np.float64]) -> Belief:
+        return self.decisions.insight.believe(Belief(values))
 
 
 def _huber(errors: NDArray[Any]) -> NDArray[Any]:

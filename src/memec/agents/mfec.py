@@ -1,7 +1,7 @@
 """Model-free episodic control (Blundell et al., 2016), with the exploration strategies of the MEMEC paper."""
 
-from collections.abc import Generator, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,26 +9,25 @@ from pydantic import Field
 
 from memec.agents.agent import Agent, Env
 from memec.agents.diagnostics import MOMENTS, memory_diagnostics
+from memec.agents.exploring import ExploringSettings
 from memec.agents.memories import Memories, Thought, memories_behind
 from memec.agents.pictures import make_pictures
 from memec.agents.returns import Truncation, after_a_cut, discounted_returns, uncertain_steps
 from memec.embed import Embedding, EmbedSettings, ScaledIdentity, key_size_of, make_embedding
-from memec.envs.world import World, make
+from memec.envs.world import World
 from memec.errors import MemecError
 from memec.explore import (
     AnyStrategy,
     Belief,
     EpsilonGreedy,
+    ExploreSettings,
     Greedy,
     Mellowmax,
     MellowmaxAuto,
-    Strategy,
-    evaluated,
-    insight_of,
+    Need,
 )
 from memec.memory import Memory, MemorySettings, Recall
-from memec.saved_arrays import check_arrays, count_in
-from memec.settings import Settings
+from memec.saved_arrays import check_arrays
 from memec.train.endless import warn_if_endless
 from memec.train.events import Event
 from memec.train.files import Arrays, part_of
@@ -37,14 +36,15 @@ from memec.train.loop import TrainingSettings
 from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
 
 
-class MFECSettings(Settings):
+class MFECSettings(ExploringSettings):
     """Everything that makes an MFEC agent."""
 
+    offers: ClassVar[tuple[Need, ...]] = ("values", "memory")
     name: Literal["mfec"] = "mfec"
     discount: float = Field(0.99, ge=0.0, le=1.0)
     """How much a reward one step later is worth (gamma)."""
     memory: MemorySettings = MemorySettings()
-    explore: Strategy = Mellowmax()
+    explore: ExploreSettings = Mellowmax()
     embed: EmbedSettings = EmbedSettings()
     truncation: Truncation = "terminal"
     """What the return of an episode cut off by a time limit is taken for."""
@@ -74,7 +74,7 @@ class MFEC(Agent):
     """
 
     name: ClassVar[str] = "mfec"
-    settings_type: ClassVar[type[Settings]] = MFECSettings
+    settings_type: ClassVar[type[ExploringSettings]] = MFECSettings
     settings: MFECSettings
 
     def __init__(
@@ -89,22 +89,18 @@ class MFEC(Agent):
         seed: int = 0,
         settings: MFECSettings | None = None,
     ) -> None:
-        world = env if isinstance(env, World) else make(env)
         changes = {"explore": explore, "memory": memory, "embed": embed, "discount": discount, "truncation": truncation}
-        settings = (settings or self.general_settings(world.observation.kind)).changed(changes)
-        super().__init__(world, settings, settings.explore, seed, owns_world=isinstance(env, str))
+        super().__init__(env, settings, changes, seed)
         fit = self.world.observation
         self._embedding: Embedding | None = None
-        key_size = key_size_of(settings.embed, fit.shape, fit.dtype)
-        self.memory = Memory(settings.memory, self.world.actions, key_size, seed=self.seeds.number("network", 1))
+        key_size = key_size_of(self.settings.embed, fit.shape, fit.dtype)
+        self.memory = Memory(self.settings.memory, self.world.actions, key_size, seed=self.seeds.number("network", 1))
         self.pictures = make_pictures(self.memory, fit.shape, fit.dtype)
         # The episode under way, decision by decision.
         self._keys: list[NDArray[np.float32]] = []
         self._state_ids: list[StateId] = []
         self._actions: list[int] = []
         self._rewards: list[float] = []
-        self._decisions = 0
-        self._insight = insight_of(self.explore)
 
     @property
     def embed(self) -> Embedding:
@@ -118,11 +114,8 @@ class MFEC(Agent):
         """Recall what each action led to in the most similar moments (Eq. 4), and let the strategy choose."""
         key, this_state = self.embed(observation), state_id()
         recall = self.memory.recall(key, self._known_by(this_state), fleeting=True)
-        self._decisions += 1
-        belief = self._belief(key, recall)
-        action = self.explore.choose(belief, self._decisions, self.generator)
-        if self._insight is not None:
-            self._insight.notice(belief, action)
+        self.decisions.begin()
+        action = self.decisions.choose(self._belief(key, recall))
         self._keys.append(key)
         self._state_ids.append(this_state)
         self._actions.append(action)
@@ -133,6 +126,7 @@ class MFEC(Agent):
     def observe(self, reward: float, observation: Observation, terminated: bool, truncated: bool) -> None:
         """Keep the reward; at the end of the episode remember the return of every moment in it."""
         self._rewards.append(reward)
+        self.decisions.insight.observe(reward, terminated or truncated)
         if terminated or truncated:
             cut = "terminal" if terminated else after_a_cut(self.settings.truncation, self._rewards)
             self._remember(observation, cut)
@@ -150,8 +144,7 @@ class MFEC(Agent):
         """Forget the episode under way."""
         for column in (self._keys, self._state_ids, self._actions, self._rewards):
             column.clear()
-        if self._insight is not None:
-            self._insight.forget()
+        self.decisions.insight.forget()
         if self.pictures is not None:
             self.pictures.forget_episode()
 
@@ -168,7 +161,7 @@ class MFEC(Agent):
             if not self.explore.judges_as_released:
                 return greedy.choose_each(recalls.values, luck)
             return [
-                self.explore.choose(self._belief(key, Recall(*each)), self._decisions, _generator_of(u))
+                self.explore.choose(self._belief(key, Recall(*each)), self.decisions.count, _generator_of(u))
                 for key, u, *each in zip(keys, luck, *recalls, strict=True)
             ]
 
@@ -195,47 +188,33 @@ class MFEC(Agent):
         """Return how full the memory is, and how the newest decisions were made."""
         keys, state_ids = self._keys[-MOMENTS:], self._state_ids[-MOMENTS:]
         known_by = None if self.explore.judges_as_released else state_ids
-        found = memory_diagnostics(self.memory, self.explore, self._belief, keys, known_by, self._decisions)
-        return found if self._insight is None else found | self._insight.diagnostics()
+        return memory_diagnostics(self.memory, self.decisions, self._belief, keys, known_by)
 
-    def choose_actions(
-        self,
-        observations: NDArray[Any],
-        state_ids: NDArray[np.uint64] | None,
-        deterministic: bool,
-        generator: np.random.Generator,
-    ) -> NDArray[np.int64]:
-        """Choose for a batch of observations, without learning from it."""
+    def beliefs(self, observations: NDArray[Any], state_ids: NDArray[np.uint64] | None) -> Iterable[Belief]:
+        """Return what to choose by in each of these states, without a trace in the agent."""
         keys = self.embed.batch(observations)
         recalls = self.memory.peek(keys, self._known_by(state_ids))
-        strategy = evaluated(self.explore) if deterministic else self.explore
-        beliefs = (self._belief(key, Recall(*each)) for key, *each in zip(keys, *recalls, strict=True))
-        return np.array([strategy.choose(belief, self._decisions, generator) for belief in beliefs], np.int64)
+        return (self._belief(key, Recall(*each)) for key, *each in zip(keys, *recalls, strict=True))
 
     def arrays(self) -> Arrays:
         """Return the memory, the projection and the episode under way."""
-        insight = {} if self._insight is None else self._insight.arrays()
-        return {
-            "decisions": np.array([self._decisions]),
+        return self.decisions.arrays() | {
             "episode.keys": np.array(self._keys, np.float32).reshape(-1, self.memory.key_size),
             "episode.state_ids": np.array(self._state_ids, np.uint64).reshape(-1, 2),
             "episode.actions": np.array(self._actions, np.int64),
             "episode.rewards": np.array(self._rewards, np.float64),
             **{f"memory.{name}": array for name, array in self.memory.arrays().items()},
             **{f"embed.{name}": array for name, array in self.embed.arrays().items()},
-            **{f"insight.{name}": array for name, array in insight.items()},
         }
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
-        self._decisions = count_in(arrays, "decisions")
+        self.decisions.restore(arrays)
         fit = self.world.observation
         self._embedding = make_embedding(self.settings.embed, fit.shape, fit.dtype, arrays=part_of(arrays, "embed."))
         if self._embedding.key_size != self.memory.key_size:
             raise MemecError("The saved projection does not fit: its keys are not of the size the settings say.")
         self.memory.restore(part_of(arrays, "memory."))
-        if self._insight is not None:
-            self._insight.restore(part_of(arrays, "insight."))
         episode = part_of(arrays, "episode.")
         count, size = len(episode["rewards"]), self.memory.key_size
         check_arrays(
@@ -257,11 +236,6 @@ class MFEC(Agent):
         """Return settings for an environment of which only the kind of observation is known."""
         return GENERAL_SETTINGS[kind]
 
-    @classmethod
-    def from_settings(cls, env: Env, settings: MFECSettings, *, seed: int = 0) -> Self:
-        """Make the agent from its settings, as the command line does."""
-        return cls(env, settings=settings, seed=seed)
-
     def _remember(self, last_observation: Observation, truncation: Truncation) -> None:
         """Write the return of every moment of the episode, or of those the truncation leaves certain."""
         discount, count, value_at_end = self.settings.discount, len(self._keys), 0.0
@@ -272,10 +246,9 @@ class MFEC(Agent):
         if count == 0:
             return
         returns = discounted_returns(self._rewards, discount, value_at_end)[:count]
-        if self._insight is not None:
-            self._insight.settle(returns)
+        self.decisions.insight.settle(returns)
         actions, ids = self._actions[:count], _rows(self._state_ids[:count])
-        steps = self._decisions - len(self._keys) + 1 + np.arange(count)
+        steps = self.decisions.count - len(self._keys) + 1 + np.arange(count)
         changed = self.memory.write(actions, _rows(self._keys[:count]), returns, ids, steps)
         if self.pictures is not None:
             self.pictures.keep(self.memory, changed, np.array(actions), ids)
@@ -292,13 +265,10 @@ class MFEC(Agent):
         return None if self.explore.judges_as_released else state_ids
 
     def _belief(self, key: NDArray[np.float32], recall: Recall) -> Belief:
-        if self._insight is not None:
-            return self._insight.believe(recall.values, recall.squared_distances, recall.exact)
         if self.explore.judges_as_released:
             return Belief(*self.memory.released_posterior(recall))
-        if self.explore.needs_std:
-            return Belief(recall.values, self.memory.std(key, recall))
-        return Belief(recall.values)
+        std = self.memory.std(key, recall) if self.explore.needs_std else None
+        return self.decisions.insight.believe(Belief(recall.values, std), recall.squared_distances, recall.exact)
 
 
 def _generator_of(u: float) -> np.random.Generator:

@@ -1,7 +1,7 @@
 """Neural episodic control (Pritzel et al., 2017), with the exploration strategies of the MEMEC paper."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +10,17 @@ from pydantic import Field, PositiveInt
 from memec.agents.agent import Env
 from memec.agents.diagnostics import MOMENTS, memory_diagnostics
 from memec.agents.dictionary import Dictionary
+from memec.agents.exploring import ExploringSettings
 from memec.agents.memories import Memories, Thought, memories_behind
 from memec.agents.neural import NeuralAgent, NeuralSettings
 from memec.agents.optimiser import OptimiserSettings, parameter_optimiser
 from memec.agents.pictures import Joined, make_pictures
 from memec.agents.replay import ReturnReplay
 from memec.agents.returns import Truncation, after_a_cut, n_step_returns
-from memec.envs.world import World, make
 from memec.errors import MemecError, NotFiniteError
-from memec.explore import AnyStrategy, Belief, Greedy, Mellowmax, Strategy, evaluated, insight_of
+from memec.explore import AnyStrategy, Belief, ExploreSettings, Greedy, Mellowmax, Need
 from memec.memory import Memory, MemorySettings, Recall
-from memec.saved_arrays import check_arrays, check_not_negative, count_in
-from memec.settings import Settings
+from memec.saved_arrays import check_arrays, check_not_negative
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience
 from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
@@ -33,9 +32,10 @@ if TYPE_CHECKING:
 class NECSettings(NeuralSettings):
     """Everything that makes a NEC agent."""
 
+    offers: ClassVar[tuple[Need, ...]] = ("values", "memory")
     name: Literal["nec"] = "nec"
     memory: MemorySettings = MemorySettings(search="exact")
-    explore: Strategy = Mellowmax()
+    explore: ExploreSettings = Mellowmax()
     key_size: PositiveInt = 64
     n_step: PositiveInt = 100
     """How many rewards a return adds up before it trusts the value the memory gave (n)."""
@@ -80,7 +80,7 @@ class NEC(NeuralAgent):
     """
 
     name: ClassVar[str] = "nec"
-    settings_type: ClassVar[type[Settings]] = NECSettings
+    settings_type: ClassVar[type[ExploringSettings]] = NECSettings
     settings: NECSettings
 
     def __init__(
@@ -94,11 +94,8 @@ class NEC(NeuralAgent):
         settings: NECSettings | None = None,
         **changes: Any,
     ) -> None:
-        world = env if isinstance(env, World) else make(env)
-        changes |= {"explore": explore, "memory": memory, "optimiser": optimiser}
-        settings = (settings or self.general_settings(world.observation.kind)).changed(changes)
-        super().__init__(world, settings, settings.explore, seed, owns_world=isinstance(env, str))
-        fit = self.world.observation
+        super().__init__(env, settings, changes | {"explore": explore, "memory": memory, "optimiser": optimiser}, seed)
+        settings, fit = self.settings, self.world.observation
         self.embed = self.make_network(settings, fit.shape, self.world.actions, self.seeds.number("network"))
         self.memory = Memory(
             settings.memory,
@@ -114,22 +111,18 @@ class NEC(NeuralAgent):
         self._optimiser = parameter_optimiser(settings.optimiser, self.embed.parameters)
         self._episode: list[Moment] = []
         self._rewards: list[float] = []
-        self._insight = insight_of(self.explore)
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Look up the value of each action by the observation's key, and let the strategy choose."""
-        self._decisions += 1
+        self.decisions.begin()
         try:
             key = self.embed(observation[None])[0]
             recall = self.memory.recall(key)
-            belief = self._belief(key, recall)
-            action = self.explore.choose(belief, self._decisions, self.generator)
+            action = self.decisions.choose(self._belief(key, recall))
         except NotFiniteError as error:
             raise self._explained(error, observation) from None
         value = float(recall.values.max())
-        self._episode.append(Moment(observation, key, state_id(), action, self._decisions, value))
-        if self._insight is not None:
-            self._insight.notice(belief, action)
+        self._episode.append(Moment(observation, key, state_id(), action, self.decisions.count, value))
         if self.pictures is not None:
             self.pictures.notice(observation)
         return action
@@ -137,6 +130,7 @@ class NEC(NeuralAgent):
     def observe(self, reward: float, observation: Observation, terminated: bool, truncated: bool) -> None:
         """Keep the reward, remember the returns that are known by now, and train every few steps."""
         self._rewards.append(reward)
+        self.decisions.insight.observe(reward, terminated or truncated)
         if terminated or truncated:
             self._remember_the_rest(observation, cut_off=truncated and not terminated)
         elif len(self._episode) >= 2 * self.settings.n_step:
@@ -148,8 +142,7 @@ class NEC(NeuralAgent):
         """Forget the episode under way."""
         self._episode.clear()
         self._rewards.clear()
-        if self._insight is not None:
-            self._insight.forget()
+        self.decisions.insight.forget()
         if self.pictures is not None:
             self.pictures.forget_episode()
 
@@ -178,23 +171,13 @@ class NEC(NeuralAgent):
     def diagnostics(self) -> dict[str, float]:
         """Return how the network and the memory are doing, and how the newest decisions were made."""
         keys = [moment.key for moment in self._episode[-MOMENTS:]]
-        found = super().diagnostics()
-        found |= memory_diagnostics(self.memory, self.explore, self._belief, keys, None, self._decisions)
-        return found if self._insight is None else found | self._insight.diagnostics()
+        return super().diagnostics() | memory_diagnostics(self.memory, self.decisions, self._belief, keys, None)
 
-    def choose_actions(
-        self,
-        observations: NDArray[Any],
-        state_ids: NDArray[np.uint64] | None,
-        deterministic: bool,
-        generator: np.random.Generator,
-    ) -> NDArray[np.int64]:
-        """Choose for a batch of observations, without learning from it."""
+    def beliefs(self, observations: NDArray[Any], state_ids: NDArray[np.uint64] | None) -> Iterable[Belief]:
+        """Return what to choose by in each of these states, without a trace in the agent."""
         keys = self.embed(observations)
         recalls = self.memory.peek(keys)
-        strategy = evaluated(self.explore) if deterministic else self.explore
-        beliefs = (self._belief(key, Recall(*each)) for key, *each in zip(keys, *recalls, strict=True))
-        return np.array([strategy.choose(belief, self._decisions, generator) for belief in beliefs], np.int64)
+        return (self._belief(key, Recall(*each)) for key, *each in zip(keys, *recalls, strict=True))
 
     def arrays(self) -> Arrays:
         """Return the network, the dictionaries, their optimisers and the episode under way, without the replay."""
@@ -207,19 +190,16 @@ class NEC(NeuralAgent):
             "optimiser": self._optimiser.arrays(),
             "memory": self._dictionary.arrays(),
             "episode": episode,
-            "insight": {} if self._insight is None else self._insight.arrays(),
         }
         named = {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
-        return {"decisions": np.array([self._decisions])} | named
+        return self.decisions.arrays() | named
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
-        self._decisions = count_in(arrays, "decisions")
+        self.decisions.restore(arrays)
         self.embed.restore(part_of(arrays, "network."))
         self._optimiser.restore(part_of(arrays, "optimiser."))
         self._dictionary.restore(part_of(arrays, "memory."))
-        if self._insight is not None:
-            self._insight.restore(part_of(arrays, "insight."))
         episode = part_of(arrays, "episode.")
         count = episode["rewards"].size
         check_arrays(episode, {"rewards": (np.float64, (count,))})
@@ -266,11 +246,6 @@ class NEC(NeuralAgent):
         """Return settings for an environment of which only the kind of observation is known."""
         return GENERAL_SETTINGS[kind]
 
-    @classmethod
-    def from_settings(cls, env: Env, settings: NECSettings, *, seed: int = 0) -> Self:
-        """Make the agent from its settings, as the command line does."""
-        return cls(env, settings=settings, seed=seed)
-
     def _remember_the_rest(self, last_observation: Observation, cut_off: bool) -> None:
         """Write what is left of an episode that ended."""
         truncation = after_a_cut(self.settings.truncation, self._rewards) if cut_off else "terminal"
@@ -286,8 +261,7 @@ class NEC(NeuralAgent):
         """Write the first moments of the episode, with their n-step returns, to the dictionaries and the replay."""
         values = [moment.value for moment in self._episode]
         returns = n_step_returns(self._rewards, values, self.settings.discount, self.settings.n_step, value_at_end)
-        if self._insight is not None:
-            self._insight.settle(returns[:count])
+        self.decisions.insight.settle(returns[:count])
         observations, keys, state_ids, actions, steps, _ = zip(*self._episode[:count], strict=True)
         each_action, each_state = np.array(actions), np.stack(state_ids)
         changed = self._dictionary.write(each_action, np.stack(keys), returns[:count], each_state, np.array(steps))
@@ -320,8 +294,7 @@ class NEC(NeuralAgent):
         return float(self.memory.peek(self.embed(observation[None])[0]).values.max())
 
     def _belief(self, key: NDArray[np.float32], recall: Recall) -> Belief:
-        if self._insight is not None:
-            return self._insight.believe(recall.values, recall.squared_distances, recall.exact)
         if self.explore.judges_as_released:
             return Belief(recall.values, np.zeros(len(recall.values)))  # the released NEC has no uncertainty
-        return Belief(recall.values, self.memory.std(key, recall) if self.explore.needs_std else None)
+        std = self.memory.std(key, recall) if self.explore.needs_std else None
+        return self.decisions.insight.believe(Belief(recall.values, std), recall.squared_distances, recall.exact)

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from memec.agents.agent import Agent, Shapes
+from memec.agents.agent import Agent, Env, Shapes
+from memec.agents.exploring import ExploringSettings
 from memec.agents.optimiser import OptimiserSettings
-from memec.envs.world import World
 from memec.errors import MemecError, NotFiniteError
-from memec.explore import AnyStrategy
 from memec.memory.limits import refuse_if_too_large
-from memec.settings import Settings
 from memec.train.protocol import Observation
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ BYTES_PER_PARAMETER = 4 * 6
 """Two networks at most, a gradient each, and two averages of the optimiser."""
 
 
-class NeuralSettings(Settings):
+class NeuralSettings(ExploringSettings):
     """The settings of every agent with a network."""
 
     discount: float = Field(0.99, ge=0.0, le=1.0)
@@ -58,11 +56,8 @@ class NeuralAgent(Agent):
 
     settings: NeuralSettings
 
-    def __init__(
-        self, world: World, settings: NeuralSettings, explore: AnyStrategy, seed: int, *, owns_world: bool
-    ) -> None:
-        super().__init__(world, settings, explore, seed, owns_world=owns_world)
-        self._decisions = 0
+    def __init__(self, env: Env, settings: NeuralSettings | None, changes: dict[str, Any], seed: int) -> None:
+        super().__init__(env, settings, changes, seed)
         self._means = Means()
 
     @classmethod
@@ -99,7 +94,7 @@ class NeuralAgent(Agent):
         return self._means.take()
 
     def _training_is_due(self, experienced: int) -> bool:
-        settings, step = self.settings, self._decisions
+        settings, step = self.settings, self.decisions.count
         return step > settings.train_start_steps and step % settings.train_every_steps == 0 and experienced > 0
 
     def _refuse_if_diverged(self, loss: float, *gradients: float) -> None:
@@ -107,8 +102,8 @@ class NeuralAgent(Agent):
         if not np.isfinite([loss, *gradients]).all():
             what = "gradient" if np.isfinite(loss) else "loss"
             raise MemecError(
-                f"The {what} became NaN or infinite at step {self._decisions}; the network was left as it was before "
-                "that step: try a smaller optimiser.learning_rate."
+                f"The {what} became NaN or infinite at step {self.decisions.count}; the network was left as it was "
+                "before that step: try a smaller optimiser.learning_rate."
             )
 
     def _explained(self, error: NotFiniteError, observation: Observation) -> MemecError:
@@ -116,7 +111,7 @@ class NeuralAgent(Agent):
         if not np.isfinite(observation).all():
             return error
         return MemecError(
-            f"The network's output became NaN or infinite at step {self._decisions}: "
+            f"The network's output became NaN or infinite at step {self.decisions.count}: "
             "try a smaller optimiser.learning_rate."
         )
 

@@ -1,25 +1,23 @@
 """Value-propagating episodic control: episodic memory whose values follow from one another, not from luck."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from memec.agents.agent import Agent, Env, Shapes
-from memec.agents.diagnostics import strategy_diagnostics
+from memec.agents.exploring import ExploringSettings
 from memec.agents.memories import Memories, Thought, memories_behind
 from memec.agents.returns import discounted_returns
 from memec.embed.scale import RunningScale
-from memec.envs.world import World, make
 from memec.errors import MemecError
-from memec.explore import AnyStrategy, Belief, Boltzmann, EpsilonGreedy, Greedy, Mellowmax, evaluated
-from memec.explore.optimism import HOPE, Bet, Optimism
+from memec.explore import AnyStrategy, Belief, ExploreSettings, Greedy, Need
+from memec.explore.optimism import Optimism
 from memec.graph import Experience, Graph, GraphSettings, Opinion, View
 from memec.saved_arrays import check_arrays, check_not_negative
-from memec.settings import Settings
 from memec.train.files import Arrays, part_of
 from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
 
@@ -27,18 +25,17 @@ FIRST_SCALE = 64
 """After so many steps observations are scaled for the first time, and again whenever there are twice as many."""
 
 
-class VPECSettings(Settings):
+class VPECSettings(ExploringSettings):
     """Everything that makes a VPEC agent."""
 
+    offers: ClassVar[tuple[Need, ...]] = ("values", "hopes")
     name: Literal["vpec"] = "vpec"
     discount: float = Field(0.99, ge=0.0, lt=1.0)
     """How much a reward one step later is worth (gamma)."""
     scaled: bool = True
     """Whether each number of an observation is divided by its running standard deviation."""
     memory: GraphSettings = GraphSettings()
-    explore: Annotated[Optimism | EpsilonGreedy | Boltzmann | Mellowmax | Greedy, Field(discriminator="name")] = (
-        Optimism()
-    )
+    explore: ExploreSettings = Optimism()
 
 
 class VPEC(Agent):
@@ -48,7 +45,7 @@ class VPEC(Agent):
     """
 
     name: ClassVar[str] = "vpec"
-    settings_type: ClassVar[type[Settings]] = VPECSettings
+    settings_type: ClassVar[type[ExploringSettings]] = VPECSettings
     settings: VPECSettings
 
     def __init__(
@@ -61,16 +58,12 @@ class VPEC(Agent):
         seed: int = 0,
         settings: VPECSettings | None = None,
     ) -> None:
-        world = env if isinstance(env, World) else make(env)
-        changes = {"explore": explore, "memory": memory, "discount": discount}
-        settings = (settings or self.general_settings(world.observation.kind)).changed(changes)
-        super().__init__(world, settings, settings.explore, seed, owns_world=isinstance(env, str))
-        size = int(np.prod(world.observation.shape))
-        self.graph = Graph(settings.memory, world.actions, size, settings.discount)
-        self.scale = RunningScale(size, world.observation.quantities)
-        self._bet = Bet(settings.explore) if isinstance(settings.explore, Optimism) else None
+        super().__init__(env, settings, {"explore": explore, "memory": memory, "discount": discount}, seed)
+        fit = self.world.observation
+        size = int(np.prod(fit.shape))
+        self.graph = Graph(self.settings.memory, self.world.actions, size, self.settings.discount)
+        self.scale = RunningScale(size, fit.quantities)
         self._best, self._worst = -np.inf, np.inf
-        self._decisions = 0
         self._since_sweep = 0
         self._next_scale = FIRST_SCALE
         self._here: View | None = None
@@ -81,14 +74,13 @@ class VPEC(Agent):
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Judge each action by what similar experiences led to, and let the strategy choose."""
-        if not self._rewards and self._bet is not None:
-            self._bet.begin(self.generator, tempers=self.graph.lucky)
+        if not self._rewards:
+            self.decisions.insight.is_offered(3 if self.graph.lucky else 2)
+        self.decisions.begin()
         self._observation = observation
         if self._here is None:
             self._here = self.graph.look(self.scale(observation)[None])
-        self._decisions += 1
-        belief = self._belief(self.graph.judge(self._here))
-        self._action = self.explore.choose(belief, self._decisions, self.generator)
+        self._action = self.decisions.choose(self._belief(self.graph.judge(self._here)))
         return self._action
 
     def observe(self, reward: float, observation: Observation, terminated: bool, truncated: bool) -> None:
@@ -97,15 +89,15 @@ class VPEC(Agent):
         if here is None:
             raise MemecError("Something is observed only after an action.")
         scale.notice(before, observation)
-        if self._decisions < FIRST_SCALE:
+        if self.decisions.count < FIRST_SCALE:
             self.graph.measure(scale.step_length)
-        experience = Experience(self._action, before, reward, observation, terminated, self._decisions)
+        experience = Experience(self._action, before, reward, observation, terminated, self.decisions.count)
         slot, self._here, new = self.graph.remember(experience, here, scale.scale)
-        if self._bet is not None:
-            self._bet.notice(new, len(self.graph))
+        self.decisions.insight.meet(new, len(self.graph))
         self._slots.append(slot)
         self._rewards.append(reward)
         over = terminated or truncated
+        self.decisions.insight.observe(reward, over)
         if over:
             self._close_episode(0.0 if terminated else float(self.graph.judge(self._here).values.max()))
         self._since_sweep += 1
@@ -114,8 +106,8 @@ class VPEC(Agent):
             self.graph.sweep(self.graph.newest_first())
         elif over:
             self.graph.sweep(np.array(self._slots[::-1]))
-        if self._decisions >= self._next_scale and (over or self._decisions >= 2 * self._next_scale):
-            self._next_scale = 2 * self._decisions
+        if self.decisions.count >= self._next_scale and (over or self.decisions.count >= 2 * self._next_scale):
+            self._next_scale = 2 * self.decisions.count
             if self.settings.scaled:
                 scale.fix()
             self.graph.rescale(scale.scale, scale.step_length)
@@ -126,6 +118,7 @@ class VPEC(Agent):
     def abandon_episode(self) -> None:
         """Forget that an episode is under way: what was experienced in it stays."""
         self._here = None
+        self.decisions.insight.forget()
         self._slots.clear()
         self._rewards.clear()
 
@@ -137,7 +130,9 @@ class VPEC(Agent):
             observations: Sequence[Observation], state_ids: NDArray[np.uint64], luck: Sequence[float]
         ) -> list[int]:
             seen = self.graph.look(self.scale(np.stack(observations)))
-            return greedy.choose_each(self._trusted(self.graph.judge(seen)), luck)
+            opinion = self.graph.judge(seen)
+            values = [self._belief(opinion, row).mean for row in range(len(observations))]
+            return greedy.choose_each(np.array(values), luck)
 
         return policy
 
@@ -149,71 +144,55 @@ class VPEC(Agent):
     def think(self, observation: Observation, state_id: StateId) -> Thought:
         """Return what stands behind a choice here, without a trace in the agent."""
         key = self.scale(observation)
-        belief = Belief(self._trusted(self.graph.judge(self.graph.look(key[None])))[0])
+        belief = Belief(self._belief(self.graph.judge(self.graph.look(key[None]))).mean)
         return Thought(belief, self._memories_behind(key), key)
-
-    @property
-    def hoping(self) -> bool:
-        """Whether the episode under way is played by hope instead of belief."""
-        return self._bet is not None and self._bet.kind == HOPE
 
     def diagnostics(self) -> dict[str, float]:
         """Return how full the memory is, and how decisions are made."""
         found = {"memory_fill": self.graph.fill, "chance": self.graph.chance, "straying": self.graph.straying}
-        found |= {"hoping": float(self.hoping)}
         if self._here is None:
-            return found
+            return found | self.decisions.diagnostics([])
         opinion = self.graph.judge(self._here)
         found["value"] = float(opinion.values.max())
-        return found | strategy_diagnostics(self.explore, [self._belief(opinion)], self._decisions)
+        return found | self.decisions.diagnostics([self._belief(opinion)])
 
-    def choose_actions(
-        self,
-        observations: NDArray[Any],
-        state_ids: NDArray[np.uint64] | None,
-        deterministic: bool,
-        generator: np.random.Generator,
-    ) -> NDArray[np.int64]:
-        """Choose for a batch of observations, without learning from it."""
+    def beliefs(self, observations: NDArray[Any], state_ids: NDArray[np.uint64] | None) -> Iterable[Belief]:
+        """Return what to choose by in each of these states, without a trace in the agent."""
         opinion = self.graph.judge(self.graph.look(self.scale(observations)))
-        strategy = evaluated(self.explore) if deterministic else self.explore
-        chosen = self._trusted(opinion) if deterministic else self._chosen_by(opinion)
-        return np.array([strategy.choose(Belief(row), self._decisions, generator) for row in chosen], np.int64)
+        return (self._belief(opinion, row) for row in range(len(observations)))
 
     def arrays(self) -> Arrays:
-        """Return all experiences, the scale, the bet and the episode under way."""
+        """Return all experiences, the scale and the episode under way."""
         parts: dict[str, Any] = {"graph": self.graph.arrays(), "scale": self.scale.arrays()}
-        if self._bet is not None:
-            parts["bet"] = self._bet.arrays()
         returns_seen = [self._best, self._worst] if np.isfinite(self._best) else []
         own = {
-            "counts": np.array([self._decisions, self._since_sweep, self._next_scale], np.int64),
+            "counts": np.array([self._since_sweep, self._next_scale], np.int64),
             "returns_seen": np.array(returns_seen, np.float64),
             "episode.slots": np.array(self._slots, np.int64),
             "episode.rewards": np.array(self._rewards, np.float64),
         }
         if self._here is not None:
             parts["here"] = self._here.arrays()
+        own |= self.decisions.arrays()
         return own | {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
         steps = arrays["episode.rewards"].size
         forms: dict[str, Any] = {
-            "counts": (np.int64, (3,)),
+            "counts": (np.int64, (2,)),
             "episode.slots": (np.int64, (steps,)),
             "episode.rewards": (np.float64, (steps,)),
             "returns_seen": (np.float64, (min(arrays["returns_seen"].size, 2),)),
         }
         check_arrays(arrays, forms)
         check_not_negative(arrays, "counts")
-        self._decisions, self._since_sweep, self._next_scale = (int(number) for number in arrays["counts"])
+        self.decisions.restore(arrays)
+        self._since_sweep, self._next_scale = (int(number) for number in arrays["counts"])
         if arrays["returns_seen"].size == 2:
             self._best, self._worst = (float(seen) for seen in arrays["returns_seen"])
         self.scale.restore(part_of(arrays, "scale."))
         self.graph.restore(part_of(arrays, "graph."), self.scale.scale)
-        if self._bet is not None:
-            self._bet.restore(part_of(arrays, "bet."))
         self._slots, self._rewards = arrays["episode.slots"].tolist(), arrays["episode.rewards"].tolist()
         if not set(self._slots) <= set(self.graph.used().tolist()):
             raise MemecError("The saved episode does not fit: it was never remembered.")
@@ -234,30 +213,17 @@ class VPEC(Agent):
             raise MemecError("vpec compares observations number by number, which pictures are not made for: use mfec.")
         return VPECSettings()
 
-    @classmethod
-    def from_settings(cls, env: Env, settings: VPECSettings, *, seed: int = 0) -> Self:
-        """Make the agent from its settings, as the command line does."""
-        return cls(env, settings=settings, seed=seed)
-
     def _memories_behind(self, key: NDArray[np.float32]) -> list[Memories]:
         found = memories_behind(self.graph, self.graph.recall(key))
         return [replace(one, outcomes=[self.graph.told(slot) for slot in one.slots]) for one in found]
 
     def _close_episode(self, value_at_end: float) -> None:
-        """Learn what an episode can come to, and whether hoping pays."""
+        """Learn what an episode can come to."""
         returns = discounted_returns(self._rewards, self.settings.discount, value_at_end)
         self._best, self._worst = max(self._best, returns.max()), min(self._worst, returns.min())
         self.graph.saw_returns(self._best, self._worst)
-        if self._bet is not None:
-            self._bet.settle(float(np.sum(self._rewards)))
 
-    def _belief(self, opinion: Opinion) -> Belief:
-        return Belief(self._chosen_by(opinion)[0])
-
-    def _chosen_by(self, opinion: Opinion) -> NDArray[np.float64]:
-        """Return what the episode under way is played by."""
-        return opinion.values if self._bet is None else opinion[self._bet.kind]
-
-    def _trusted(self, opinion: Opinion) -> NDArray[np.float64]:
-        """Return what a greedy policy goes by."""
-        return opinion.values if self._bet is None else opinion[self._bet.trusted]
+    def _belief(self, opinion: Opinion, row: int = 0) -> Belief:
+        values, hopes, tempered = opinion
+        readings = values[row], hopes[row], tempered[row]
+        return self.decisions.insight.believe(Belief(readings[0], readings=readings))

@@ -7,7 +7,6 @@ from memec.agents import AGENTS
 from memec.experiments.presets import GENERAL_TRAINING, PAPER
 from memec.experiments.run_settings import RunSettings
 from memec.explore import STRATEGIES
-from memec.explore.optimism import Optimism
 from memec.settings import Settings, setting_names
 
 
@@ -47,10 +46,10 @@ def _strategies() -> Table:
     table.add_column("name")
     table.add_column("what it does")
     table.add_column("settings")
-    for name, strategy in {**STRATEGIES, "optimism": Optimism}.items():
+    for name, strategy in STRATEGIES.items():
         options = [f"{option}={field.default}" for option, field in strategy.model_fields.items() if option != "name"]
         table.add_row(name, (strategy.__doc__ or "").partition("\n")[0], ", ".join(options))
-    table.caption = "optimism is vpec's own; d3qn and vpec have no uncertainties for ucb and thompson."
+    table.caption = "optimism needs vpec; d3qn and vpec have no memories for ucb, thompson and what is calibrated."
     return table
 
 

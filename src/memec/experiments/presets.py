@@ -107,9 +107,8 @@ def settings_for(
         raise unknown_name("preset", preset, PRESETS)
     if agent not in AGENTS:
         raise unknown_name("agent", agent, AGENTS)
-    known = [*STRATEGIES, "optimism"]
-    if explore is not None and explore not in known:
-        raise unknown_name("agent.explore", explore, known)
+    if explore is not None and explore not in STRATEGIES:
+        raise unknown_name("agent.explore", explore, STRATEGIES)
     if agent in BEYOND_THE_PAPER and preset != "tuned":
         raise MemecError(f"The paper has no {agent}: use --preset tuned.")
     domain = PAPER.get(environment)

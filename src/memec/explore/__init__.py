@@ -2,17 +2,19 @@
 
 from memec.explore.belief import Belief
 from memec.explore.boltzmann import Boltzmann
-from memec.explore.by_name import STRATEGIES, AnyStrategy, Strategy, insight_of, strategy
+from memec.explore.by_name import STRATEGIES, AnyStrategy, ExploreSettings, strategy
 from memec.explore.epsilon_greedy import EpsilonGreedy
 from memec.explore.exploration import Exploration
 from memec.explore.greedy import Greedy, evaluated
 from memec.explore.insight import Insight
 from memec.explore.mellowmax import Mellowmax, mellowmax_policy
 from memec.explore.mellowmax_auto import MellowmaxAuto
+from memec.explore.strategy import MEANING, Need, Strategy
 from memec.explore.thompson import Thompson, ThompsonCalibrated
 from memec.explore.ucb import UCB, UCBCalibrated
 
 __all__ = [
+    "MEANING",
     "STRATEGIES",
     "UCB",
     "AnyStrategy",
@@ -20,16 +22,17 @@ __all__ = [
     "Boltzmann",
     "EpsilonGreedy",
     "Exploration",
+    "ExploreSettings",
     "Greedy",
     "Insight",
     "Mellowmax",
     "MellowmaxAuto",
+    "Need",
     "Strategy",
     "Thompson",
     "ThompsonCalibrated",
     "UCBCalibrated",
     "evaluated",
-    "insight_of",
     "mellowmax_policy",
     "strategy",
 ]

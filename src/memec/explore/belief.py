@@ -28,6 +28,13 @@ class Belief(NamedTuple):
     distances: Floats | None = None
     """The mean squared distance of the memories behind each estimate, where the strategy asked for it."""
 
+    readings: tuple[Floats, ...] = ()
+    """The value of each action read in several ways, where the agent has them: VPEC tells what is believed, what may be
+    hoped for, and what is believed if luck is not trusted."""
+
+    played_by: Floats | None = None
+    """The reading by which the episode under way is played, where that is not the mean."""
+
 
 def required_std(belief: Belief, strategy: str) -> Floats:
     """The belief's standard deviations, or a clear error where it has none."""

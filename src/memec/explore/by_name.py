@@ -8,19 +8,26 @@ from memec.errors import unknown_name
 from memec.explore.boltzmann import Boltzmann
 from memec.explore.epsilon_greedy import EpsilonGreedy
 from memec.explore.greedy import Greedy
-from memec.explore.insight import Insight
 from memec.explore.mellowmax import Mellowmax
 from memec.explore.mellowmax_auto import MellowmaxAuto
 from memec.explore.optimism import Optimism
 from memec.explore.thompson import Thompson, ThompsonCalibrated
 from memec.explore.ucb import UCB, UCBCalibrated
 
-Insightful = MellowmaxAuto | UCBCalibrated | ThompsonCalibrated
-AnyStrategy = EpsilonGreedy | Boltzmann | Mellowmax | UCB | Thompson | Greedy | Insightful | Optimism
+AnyStrategy = (
+    EpsilonGreedy
+    | Boltzmann
+    | Mellowmax
+    | UCB
+    | Thompson
+    | MellowmaxAuto
+    | UCBCalibrated
+    | ThompsonCalibrated
+    | Greedy
+    | Optimism
+)
 
-Strategy = Annotated[
-    EpsilonGreedy | Boltzmann | Mellowmax | UCB | Thompson | Greedy | Insightful, Field(discriminator="name")
-]
+ExploreSettings = Annotated[AnyStrategy, Field(discriminator="name")]
 """Any strategy, as a field of settings: its `name` says which."""
 
 STRATEGIES: dict[str, type[AnyStrategy]] = {
@@ -33,6 +40,7 @@ STRATEGIES: dict[str, type[AnyStrategy]] = {
     "ucb-calibrated": UCBCalibrated,
     "thompson-calibrated": ThompsonCalibrated,
     "greedy": Greedy,
+    "optimism": Optimism,
 }
 
 
@@ -41,8 +49,3 @@ def strategy(name: str, **options: Any) -> AnyStrategy:
     if name not in STRATEGIES:
         raise unknown_name("strategy", name, STRATEGIES)
     return STRATEGIES[name].read(options)
-
-
-def insight_of(strategy: AnyStrategy) -> Insight | None:
-    """Return what this strategy has to learn as it goes, where there is something."""
-    return strategy.insight() if isinstance(strategy, Insightful) else None

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from memec.errors import MemecError
 from memec.explore.belief import Belief, Floats
+from memec.explore.insight import Insight
 from memec.saved_arrays import LARGEST_COUNT, check_arrays, check_not_negative
 
 LATEST = 2_048
@@ -19,7 +20,7 @@ COUNTED = 20_000.0
 """About how many of the latest decisions the count of their coverage goes back."""
 
 
-class Calibration:
+class Calibration(Insight):
     """A model of the error of a value: its variance is noise + signal * novelty.
 
     Novelty lies between 0 (the state is known) and 1 (nothing is like it); it is one half where the neighbours are as
@@ -37,8 +38,16 @@ class Calibration:
         self._inside, self._judged = np.zeros(len(COVERED)), 0.0
         self._waiting: list[tuple[float, float]] = []
 
-    def believe(self, values: Floats, squared_distances: NDArray[np.float32], exact: NDArray[np.bool_]) -> Belief:
+    def believe(
+        self,
+        belief: Belief,
+        squared_distances: NDArray[np.float32] | None = None,
+        exact: NDArray[np.bool_] | None = None,
+    ) -> Belief:
         """Return the values, each with the standard deviation that exploring could lessen."""
+        if squared_distances is None or exact is None:
+            raise MemecError("Standard deviations are learned from neighbours, and this agent has no memory of any.")
+        values = belief.mean
         distances, std = np.empty((2, len(values)))
         _judge(squared_distances, exact, self._usual_distance, self._signal, distances, std)
         return Belief(values, std, distances=distances)

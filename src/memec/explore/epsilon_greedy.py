@@ -1,5 +1,6 @@
 """Epsilon-greedy: mostly the best action, sometimes any."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 from numba import njit
@@ -56,6 +57,10 @@ class EpsilonGreedy(Exploration):
             raise unusable(belief)
         epsilon = self.epsilon(step)
         return (1.0 - epsilon) * probabilities + epsilon / probabilities.size
+
+    def diagnostics(self, beliefs: Sequence[Belief], step: int) -> dict[str, float]:
+        """Return epsilon."""
+        return {"epsilon": self.epsilon(step)}
 
 
 @njit(cache=True, nogil=True)

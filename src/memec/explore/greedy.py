@@ -9,6 +9,7 @@ from numpy.random import Generator
 from memec.explore.belief import Belief, Floats, unusable
 from memec.explore.choice import REFUSED, argmax_of_each, argmax_random_tie, empty_like, uniform_over_largest
 from memec.explore.exploration import Exploration
+from memec.explore.strategy import Strategy
 
 
 class Greedy(Exploration):
@@ -38,6 +39,6 @@ class Greedy(Exploration):
         return probabilities
 
 
-def evaluated(strategy: Exploration) -> Exploration:
+def evaluated(strategy: Strategy) -> Strategy:
     """Return what acts in evaluation for an agent that explores by this strategy."""
     return strategy if strategy.judges_as_released else Greedy(ties=strategy.ties)

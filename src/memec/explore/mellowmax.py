@@ -1,6 +1,7 @@
 """Maximum-entropy mellowmax: as random as it can be while worth as much as the mellowmax of the values."""
 
-from math import exp, expm1, inf, isnan, log, log1p, nan, sqrt
+from collections.abc import Sequence
+from math import exp, expm1, inf, isfinite, isnan, log, log1p, nan, sqrt
 from typing import Literal
 
 import numpy as np
@@ -39,6 +40,10 @@ class Mellowmax(Exploration):
         """The distribution `choose` draws from."""
         return mellowmax_policy(belief.mean, self.omega)[0]
 
+    def diagnostics(self, beliefs: Sequence[Belief], step: int) -> dict[str, float]:
+        """Return the inverse temperature beta."""
+        return mean_beta([mellowmax_policy(belief.mean, self.omega)[1] for belief in beliefs])
+
 
 def choose_by_mellowmax(belief: Belief, omega: float, rng: Generator) -> int:
     """Draw an action from the maximum-entropy mellowmax policy."""
@@ -55,6 +60,12 @@ def mellowmax_policy(values: Floats, omega: float) -> tuple[Floats, float]:
     if isnan(beta):
         raise unusable(Belief(values))
     return probabilities, beta
+
+
+def mean_beta(betas: Sequence[float]) -> dict[str, float]:
+    """Return the mean for diagnostics; it has no end where one action is surely the best."""
+    beta = float(np.mean(betas)) if betas else nan
+    return {"beta": beta} if isfinite(beta) else {}
 
 
 @njit(cache=True, nogil=True)

@@ -1,5 +1,6 @@
 """Mellowmax without an omega to tune: how much to give up is measured in the differences between actions."""
 
+from collections.abc import Sequence
 from math import inf, isfinite, log
 from typing import Any, Literal
 
@@ -12,7 +13,8 @@ from memec.errors import MemecError
 from memec.explore.belief import Belief, Floats
 from memec.explore.choice import span
 from memec.explore.exploration import Exploration
-from memec.explore.mellowmax import Mellowmax, choose_by_mellowmax, mellowmax_policy
+from memec.explore.insight import Insight
+from memec.explore.mellowmax import Mellowmax, choose_by_mellowmax, mean_beta, mellowmax_policy
 from memec.saved_arrays import LARGEST_COUNT, check_arrays
 
 ANY_OMEGA = Mellowmax().omega
@@ -45,6 +47,10 @@ class MellowmaxAuto(Exploration):
         """The distribution `choose` draws from."""
         return mellowmax_policy(belief.mean, self._usable_omega(belief))[0]
 
+    def diagnostics(self, beliefs: Sequence[Belief], step: int) -> dict[str, float]:
+        """Return the inverse temperature beta."""
+        return mean_beta([mellowmax_policy(belief.mean, self._usable_omega(belief))[1] for belief in beliefs])
+
     def insight(self) -> "Spread":
         """Return what measures the differences between actions."""
         return Spread(self.window)
@@ -54,7 +60,7 @@ class MellowmaxAuto(Exploration):
         return omega if isfinite(omega) and omega > 0.0 else ANY_OMEGA
 
 
-class Spread:
+class Spread(Insight):
     """How far the best and the worst action differ, averaged over the last decisions by how much is at stake in each.
 
     That is the mean of the squared differences over the mean of the differences: decisions that matter to nobody, as in
@@ -71,9 +77,14 @@ class Spread:
         """The spread now; 0 where no difference was ever seen."""
         return self._mean_square / self._mean if self._mean > 0.0 else 0.0
 
-    def believe(self, values: Floats, squared_distances: NDArray[np.float32], exact: NDArray[np.bool_]) -> Belief:
+    def believe(
+        self,
+        belief: Belief,
+        squared_distances: NDArray[np.float32] | None = None,
+        exact: NDArray[np.bool_] | None = None,
+    ) -> Belief:
         """Return the values with the spread of the decisions before."""
-        return Belief(values, spread=self.spread)
+        return Belief(belief.mean, spread=self.spread)
 
     def notice(self, belief: Belief, action: int) -> None:
         """Move the averages towards this decision's difference; the first ones count the same."""
@@ -82,12 +93,6 @@ class Spread:
         difference = span(belief.mean)
         self._mean += share * (difference - self._mean)
         self._mean_square += share * (difference * difference - self._mean_square)
-
-    def settle(self, returns: Floats) -> None:
-        """Learn nothing from returns."""
-
-    def forget(self) -> None:
-        """Keep everything: no return is waited for."""
 
     def diagnostics(self) -> dict[str, float]:
         """Return the spread."""

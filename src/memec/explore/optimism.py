@@ -1,9 +1,8 @@
 """Optimism, episode by episode: whether to hope is a bet on what hoping has brought lately."""
 
 from collections import deque
-from collections.abc import Mapping
 from math import exp
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -14,6 +13,8 @@ from memec.errors import MemecError
 from memec.explore.belief import Belief, Floats
 from memec.explore.exploration import Exploration
 from memec.explore.greedy import Greedy
+from memec.explore.insight import Insight
+from memec.explore.strategy import Need
 from memec.saved_arrays import check_arrays, check_not_negative
 
 
@@ -21,10 +22,11 @@ class Optimism(Exploration):
     """Play each episode greedily: by what is believed, by what may be hoped for, or by belief that does not trust luck.
 
     A bandit over the scores of the last episodes of each kind decides which: as often as one of them pays. For agents
-    that tell these apart; what is chosen by reaches `choose` as the mean.
+    that tell these apart.
     """
 
     name: Literal["optimism"] = "optimism"
+    needs: ClassVar[Need] = "hopes"
     temperature: PositiveFloat = 0.1
     """How sure a difference makes the bet, as a fraction of the range of the scores."""
     window: PositiveInt = 20
@@ -36,11 +38,15 @@ class Optimism(Exploration):
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
         """Draw an action: the best, equals at random."""
-        return _GREEDY[self.ties].choose(belief, step, rng)
+        return _GREEDY[self.ties].choose(_chosen_by(belief), step, rng)
 
     def probabilities(self, belief: Belief, step: int) -> Floats:
         """The distribution `choose` draws from."""
-        return _GREEDY[self.ties].probabilities(belief, step)
+        return _GREEDY[self.ties].probabilities(_chosen_by(belief), step)
+
+    def insight(self) -> "Bet":
+        """Return the bandit."""
+        return Bet(self)
 
 
 _GREEDY = {greedy.ties: greedy for greedy in (Greedy(), Greedy(ties="first"))}
@@ -50,6 +56,12 @@ FADING = 0.95
 """What the score of an episode counts when another has been played: agents get better, and old scores with them old."""
 SURPRISE = 0.2
 """How often the belief that has lost is played all the same: both are worth learning from."""
+
+
+def _chosen_by(belief: Belief) -> Belief:
+    return belief if belief.played_by is None else Belief(belief.played_by)
+
+
 LEAST_QUIET = 100
 """Steps without anything new after which belief may be going in circles, however little is remembered."""
 
@@ -60,7 +72,7 @@ NAMES = ("believing", "hoping", "tempering")
 """The same, in files."""
 
 
-class Bet:
+class Bet(Insight):
     """How episodes are played under `Optimism`: a bandit over which kind has paid, restless where nothing is new.
 
     An episode of belief that met nothing new is followed by one of hope; within one, hope takes over after as many
@@ -77,60 +89,100 @@ class Bet:
         self._quiet, self._met_new = 0, False
         self._tempers = False
         self.kind = BELIEF
-        """How the episode under way is played."""
-
-    @property
-    def trusted(self) -> int:
+        """How the episode under way, or the last one, is played."""
+        self.trusted = BELIEF
         """Which belief has paid better lately: what a greedy policy goes by."""
-        if not (self._tempers and self._scores[BELIEF] and self._scores[TEMPERED]):
-            return BELIEF
-        believed, tempered = (mean - error for mean, error in map(self._estimate, (BELIEF, TEMPERED)))
-        return TEMPERED if tempered > believed else BELIEF
+        self._under_way = False
+        self._rewards: list[float] = []
 
-    def begin(self, rng: Generator, *, tempers: bool = False) -> None:
-        """Decide how to play the next episode; whether there are two beliefs is a matter of how much luck there is."""
+    def is_offered(self, readings: int) -> None:
+        """Hear whether there are two beliefs, which is a matter of how much luck there is."""
+        self._tempers = readings > TEMPERED
+        self._trust()
+
+    def begin(self, rng: Generator) -> None:
+        """Decide how to play an episode, at its first decision."""
+        if self._under_way:
+            return
+        self._under_way = True
         self._quiet, self._met_new = 0, False
-        self._tempers = tempers
         self.kind = HOPE if self._stuck else self._draw(rng)
 
-    def notice(self, new: bool, memories: int) -> None:
+    def believe(
+        self,
+        belief: Belief,
+        squared_distances: NDArray[np.float32] | None = None,
+        exact: NDArray[np.bool_] | None = None,
+    ) -> Belief:
+        """Return the reading that is trusted, and the one that the episode is played by."""
+        if not belief.readings:
+            return belief
+        return Belief(belief.readings[self.trusted], played_by=belief.readings[self.kind])
+
+    def meet(self, new: bool, memories: int) -> None:
         """Take in whether a step brought anything that is not among the memories yet."""
         self._quiet = 0 if new else self._quiet + 1
         self._met_new |= new
         if self._settings.restless and self._quiet >= max(LEAST_QUIET, memories):
             self.kind = HOPE
 
-    def settle(self, score: float) -> None:
+    def observe(self, reward: float, over: bool) -> None:
+        """Add up the score of the episode, and bet on it at the end."""
+        self._rewards.append(reward)
+        if over:
+            self._score(float(np.sum(self._rewards)))
+            self.forget()
+
+    def forget(self) -> None:
+        """Drop the episode under way: it has no score."""
+        self._under_way = False
+        self._rewards.clear()
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return how the episode is played."""
+        return {"hoping": float(self.kind == HOPE)}
+
+    def _score(self, score: float) -> None:
         """Take in the score of the episode."""
         self._episodes += 1
         self._scores[self.kind].append(score)
         self._when[self.kind].append(self._episodes)
+        self._trust()
         self._stuck = self._settings.restless and self.kind != HOPE and not self._met_new
 
-    def arrays(self) -> dict[str, NDArray[np.float64]]:
+    def _trust(self) -> None:
+        self.trusted = BELIEF
+        if self._tempers and self._scores[BELIEF] and self._scores[TEMPERED]:
+            believed, tempered = (mean - error for mean, error in map(self._estimate, (BELIEF, TEMPERED)))
+            self.trusted = TEMPERED if tempered > believed else BELIEF
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what `restore` needs."""
-        counts = [self._episodes, self._quiet, self._met_new, self._stuck, self._tempers, self.kind]
-        found = {"counts": np.array(counts, np.float64)}
+        counts = [self._episodes, self._quiet, self._met_new, self._stuck, self._tempers, self.kind, self._under_way]
+        found = {"counts": np.array(counts, np.float64), "rewards": np.array(self._rewards, np.float64)}
         for name, scores, when in zip(NAMES, self._scores, self._when, strict=True):
             found |= {name: np.array(scores, np.float64), f"{name}.when": np.array(when, np.float64)}
         return found
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on from what `arrays` returned."""
         sizes = {name: min(arrays[name].size, self._settings.window) if name in arrays else 0 for name in NAMES}
         forms: dict[str, Any] = {name: (np.float64, (size,)) for name, size in sizes.items()}
         forms |= {f"{name}.when": form for name, form in forms.items()}
-        check_arrays(arrays, forms | {"counts": (np.float64, (6,))})
+        rewards = arrays["rewards"].size if "rewards" in arrays else 0
+        check_arrays(arrays, forms | {"counts": (np.float64, (7,)), "rewards": (np.float64, (rewards,))})
         check_not_negative(arrays, "counts", *(f"{name}.when" for name in NAMES))
         if any(arrays[f"{name}.when"].max(initial=0.0) > arrays["counts"][0] for name in NAMES):
             raise MemecError("The saved bet does not fit: episodes of its future are in it.")
-        self._episodes, self._quiet, met_new, stuck, tempers, kind = (int(count) for count in arrays["counts"])
+        self._episodes, self._quiet, met_new, stuck, tempers, kind, under_way = (int(n) for n in arrays["counts"])
         if kind not in (BELIEF, HOPE, TEMPERED):
             raise MemecError("The saved bet does not fit: it is on a kind of episode that is not played.")
         window = self._settings.window
         self._scores = [deque(arrays[name].tolist(), maxlen=window) for name in NAMES]
         self._when = [deque(map(int, arrays[f"{name}.when"]), maxlen=window) for name in NAMES]
         self._met_new, self._stuck, self._tempers, self.kind = bool(met_new), bool(stuck), bool(tempers), kind
+        self._under_way, self._rewards = bool(under_way), arrays["rewards"].tolist()
+        self._trust()
 
     def _draw(self, rng: Generator) -> int:
         """Bet on hope or belief as they have paid; each kind is tried twice first."""

@@ -1,7 +1,7 @@
 """Thompson sampling: an action is taken as often as it is believed to be the best."""
 
 from math import erfc, exp, pi, sqrt
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numba import njit
@@ -11,6 +11,7 @@ from memec.explore.belief import Belief, Floats, required_std, unusable
 from memec.explore.calibration import Calibration
 from memec.explore.choice import REFUSED, all_finite, argmax_random_tie, empty_like, shifted_scores
 from memec.explore.exploration import Exploration, GaussianProcess
+from memec.explore.strategy import Need
 
 
 class Sampling(Exploration):
@@ -44,6 +45,7 @@ class ThompsonCalibrated(Sampling):
     """Thompson sampling with a standard deviation learned from how far values were off."""
 
     name: Literal["thompson-calibrated"] = "thompson-calibrated"
+    needs: ClassVar[Need] = "memory"
 
     def insight(self) -> Calibration:
         """Return what learns the standard deviations."""

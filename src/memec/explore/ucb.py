@@ -1,6 +1,6 @@
 """Upper confidence bound: what might be best is tried."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numba import njit
@@ -11,6 +11,7 @@ from memec.explore.belief import Belief, Floats, required_std, unusable
 from memec.explore.calibration import Calibration
 from memec.explore.choice import REFUSED, argmax_random_tie, empty_like, shifted_scores, uniform_over_largest
 from memec.explore.exploration import Exploration, GaussianProcess
+from memec.explore.strategy import Need
 
 
 class UpperBound(Exploration):
@@ -48,6 +49,7 @@ class UCBCalibrated(UpperBound):
     """Upper confidence bound with a standard deviation learned from how far values were off."""
 
     name: Literal["ucb-calibrated"] = "ucb-calibrated"
+    needs: ClassVar[Need] = "memory"
 
     def insight(self) -> Calibration:
         """Return what learns the standard deviations."""

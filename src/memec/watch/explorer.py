@@ -96,7 +96,7 @@ class Explorer:
             "values": belief.mean.tolist(),
             "std": None if belief.std is None else belief.std.tolist(),
             "spread": [_spread(one) for one in memories] or None,
-            "policy": policy.tolist(),
+            "policy": None if policy is None else policy.tolist(),
             "observation": None if moment.observation.size > 16 else moment.observation.astype(float).tolist(),
             "memories": [self._remembered(one) for one in memories],
             "place": place,

@@ -51,13 +51,13 @@ const showMoment = (thought) => {
       range.style.width = `${place(value + spread[action]) - place(value - spread[action])}%`;
       bar.append(range);
     }
-    share.style.width = `${100 * thought.policy[action]}%`;
+    share.style.width = thought.policy ? `${100 * thought.policy[action]}%` : 0;
     policy.append(share);
     bars.append(bar, policy);
     const figures = make("span", undefined, "figures");
     const number = make("span", spread?.[action] > 0 ? `${shown(value)} ± ${shown(spread[action], 3)}` : shown(value), "value");
     number.dataset.value = value;
-    figures.append(number, make("br"), make("span", percent(thought.policy[action]), "soft small"));
+    figures.append(number, make("br"), make("span", thought.policy ? percent(thought.policy[action]) : "", "soft small"));
     button.append(called, bars, figures);
     button.addEventListener("click", () => choose(action, thought));
     return button;
