@@ -17,8 +17,12 @@ class NotFiniteError(MemecError):
     """A key, return, reward or observation that is NaN or infinite."""
 
 
-class EnvironmentFailedError(MemecError):
-    """The environment broke; what the agent has learned until then is sound."""
+class OutsideError(MemecError):
+    """What is none of memec's broke, such as a user's strategy; what the agent has learned until then is sound."""
+
+
+class EnvironmentFailedError(OutsideError):
+    """The environment broke."""
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> MemecError:

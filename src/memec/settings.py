@@ -118,7 +118,7 @@ def _foreign(setting: str, value: Any) -> MemecError:
     """Say that an object given for a part is none of ours, or a class."""
     what = f"the class {value.__name__}" if isinstance(value, type) else f"an object of {type(value).__name__}"
     return MemecError(
-        f"{setting} cannot be {what}: it takes a name or an object of memec's own classes, not yet of yours."
+        f"{setting} cannot be {what}: within settings it must be plain data or an object of memec's own classes."
     )
 
 

@@ -13,11 +13,10 @@ from memec import (
     MFEC,
     Boltzmann,
     EpsilonGreedy,
-    Mellowmax,
     MellowmaxAuto,
     MemecError,
 )
-from memec.agents import AGENTS, MFECSettings
+from memec.agents import MFECSettings
 from memec.agents.returns import discounted_returns
 from memec.experiments.presets import settings_for
 from memec.explore import Belief
@@ -254,23 +253,10 @@ class Bold(EpsilonGreedy):
         return 0
 
 
-class Foreign:
-    """One that shares nothing with ours but the names."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def choose(self, belief: Belief, step: int, rng: np.random.Generator) -> int:
-        return 0
-
-
-@pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize(
-    "explore", [Bold(), Foreign("epsilon-greedy"), Foreign("mine"), Mellowmax, lambda belief, step, rng: 0]
-)
-def test_a_strategy_that_is_none_of_ours_is_refused_rather_than_replaced(agent: str, explore: Any) -> None:
-    with pytest.raises(MemecError, match=r"^explore cannot be .*(Bold|Foreign|Mellowmax|function).* not yet of yours"):
-        AGENTS[agent]("CartPole-v1", explore=explore)
+def test_a_strategy_derived_from_one_of_ours_is_used_itself() -> None:
+    agent = MFEC("CartPole-v1", explore=Bold(epsilon_final=0.3)).learn(60)
+    assert agent.settings.explore.model_dump().items() >= {"name": f"{__name__}:Bold", "epsilon_final": 0.3}.items()
+    assert agent.diagnostics()["epsilon"] == 1.0
 
 
 def test_a_strategy_that_is_none_of_ours_is_refused_within_settings() -> None:

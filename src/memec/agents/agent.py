@@ -1,5 +1,6 @@
 """What every agent offers: `learn`, `predict`, `save` and `load`, as users know them from Stable-Baselines3."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
@@ -17,7 +18,7 @@ from memec.agents.memories import Thought
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
-from memec.explore import Belief, Strategy
+from memec.explore import Belief, ForeignSettings, Strategy, in_use, taken_up
 from memec.train.checkpoint import CheckpointSettings
 from memec.train.diary import Diary
 from memec.train.evaluation import worlds_for_evaluation
@@ -46,10 +47,13 @@ class Agent(ABC):
         """Take the settings that suit the environment's kind of observation, unless others are given, with changes."""
         self.world = env if isinstance(env, World) else make(env)
         self._owns_world = isinstance(env, str)
-        self.settings = (settings or self.general_settings(self.world.observation.kind)).changed(changes)
+        described, strategy = taken_up(changes.get("explore"))
+        general = settings or self.general_settings(self.world.observation.kind)
+        self.settings = general.changed(changes | {"explore": described})
         self.seed = seed
         self.seeds = Seeds(seed)
-        self.explore: Strategy = self.settings.explore
+        self.explore: Strategy = strategy or in_use(self.settings.explore)
+        self.settings.refuse_unless_offered(self.explore.name, self.explore.needs)
         # A stream for each strategy: with a shared one, the same seed makes strategies err together. Only the two kinds
         # of mellowmax share one, because what is asked of them is the difference that omega makes.
         stream = f"{self.name} {self.explore.name.removesuffix('-auto')}"
@@ -250,11 +254,12 @@ class Agent(ABC):
             raise MemecError(f"The agent cannot be saved to {path}: {error.strerror or error}.") from None
 
     @classmethod
-    def load(cls, path: str | Path, env: Env | None = None) -> Self:
+    def load(cls, path: str | Path, env: Env | None = None, *, explore: Any = None) -> Self:
         """Return the agent that `save` wrote, with identical behaviour.
 
         Its environment is made again as it was recorded unless `env` gives one; an id that names a module is never
-        followed, and where it cannot be made again it has to be given.
+        followed, and where it cannot be made again it has to be given. Nor is a strategy followed that is none of
+        memec's: without it, as `explore`, the agent acts but does not explore.
         """
         path = Path(path)
         arrays, about = read_arrays(path)
@@ -267,7 +272,8 @@ class Agent(ABC):
                 raise MemecError(f"{path} holds a {about.get('agent')!r} agent, not {cls.name!r}.")
             settings = cls.settings_type.read(about["settings"])
             cls.check_claims(settings, about, {name: array.shape for name, array in arrays.items()})
-            agent = cls.from_settings(env, settings, seed=int(about["seed"]))
+            agent = cls.from_settings(env, settings, explore=explore, seed=int(about["seed"]))
+            agent._refuse_other_strategy(settings, path)
             agent._take_over(arrays, about, path)
             agent._loop.skip_to(about["loop"])
             agent.abandon_episode()
@@ -289,10 +295,19 @@ class Agent(ABC):
                 own = self.world.recorded if "made_from" in about else EnvironmentSettings(id=self.world.id)
                 same &= made == own
             # a setting that the file does not know yet is as it was then
-            if not same or self.settings_type.read(about["settings"]) != self.settings:
+            settings = self.settings_type.read(about["settings"]) if same else self.settings
+            self._refuse_other_strategy(settings, source)
+            if not same or settings != self.settings:
                 raise MemecError(f"{source} belongs to an agent with other settings, another seed or environment.")
             self._take_over(arrays, about, source)
             self._loop.restore(part_of(arrays, "loop."), about["loop"])
+
+    def _refuse_other_strategy(self, recorded: ExploringSettings, source: Path) -> None:
+        """Say which strategy of others is missing, or is not the one that it was."""
+        there, here = recorded.explore, self.settings.explore
+        if isinstance(there, ForeignSettings) and there != here:
+            was, given = (json.dumps(each.model_dump(mode="json")) for each in (there, here))
+            raise MemecError(f"{source} explores by {was}, which is none of memec's: pass it as explore=, not {given}.")
 
     def _about(self) -> dict[str, Any]:
         return {
@@ -324,10 +339,10 @@ class Agent(ABC):
         """Return settings for an environment of which only the kind of observation is known."""
 
     @classmethod
-    def from_settings(cls, env: Env, settings: Any, *, seed: int = 0) -> Self:
-        """Make the agent from its settings, as the command line does."""
+    def from_settings(cls, env: Env, settings: Any, *, explore: Any = None, seed: int = 0) -> Self:
+        """Make the agent from its settings, as the command line does; a strategy of others must be passed again."""
         made: Callable[..., Self] = cls
-        return made(env, settings=settings, seed=seed)
+        return made(env, settings=settings, explore=explore, seed=seed)
 
     def _evaluation_worlds(self, env: Env | None, settings: TrainingSettings) -> list[World]:
         if isinstance(env, World):

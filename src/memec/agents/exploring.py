@@ -8,6 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from pydantic import model_validator
 
+from memec.errors import MemecError
 from memec.explore import MEANING, STRATEGIES, Belief, ExploreSettings, Need, Strategy, evaluated
 from memec.saved_arrays import count_in
 from memec.settings import Settings
@@ -26,16 +27,16 @@ class ExploringSettings(Settings):
 
     @model_validator(mode="after")
     def _strategy_gets_what_it_needs(self) -> Self:
-        self.refuse_unless_offered(self.explore)
+        self.refuse_unless_offered(self.explore.name, self.explore.needs)
         return self
 
-    def refuse_unless_offered(self, strategy: Strategy) -> None:
+    def refuse_unless_offered(self, strategy: str, needs: Need) -> None:
         """Raise an error where a strategy needs what this agent does not have."""
-        if strategy.needs not in self.offers:
+        if needs not in self.offers:
             others = [name for name, kind in STRATEGIES.items() if kind.needs in self.offers]
-            raise ValueError(
-                f"to explore by {strategy.name} takes {MEANING[strategy.needs]}, which {self.name} does not have: "
-                f"choose from {', '.join(others)}"
+            raise MemecError(
+                f"To explore by {strategy} takes {MEANING[needs]}, which {self.name} does not have: "
+                f"choose from {', '.join(others)}."
             )
 
 
@@ -62,7 +63,8 @@ class Decisions:
     def choose_each(self, beliefs: Iterable[Belief], deterministic: bool, generator: Generator) -> NDArray[np.int64]:
         """Choose by each of several beliefs, without learning from it; if deterministic, as when evaluated."""
         strategy = evaluated(self.strategy) if deterministic else self.strategy
-        return np.array([strategy.choose(belief, self.count, generator) for belief in beliefs], np.int64)
+        with self.insight.untouched():
+            return np.array([strategy.choose(belief, self.count, generator) for belief in beliefs], np.int64)
 
     def diagnostics(self, beliefs: Sequence[Belief]) -> dict[str, float]:
         """Return how the newest decisions were made: the entropy of the policy in nats, and what the strategy shows."""

@@ -2,9 +2,20 @@
 
 from memec.explore.belief import Belief
 from memec.explore.boltzmann import Boltzmann
-from memec.explore.by_name import STRATEGIES, AnyStrategy, ExploreSettings, strategy
+from memec.explore.by_name import (
+    PLUGINS,
+    STRATEGIES,
+    AnyStrategy,
+    ExploreSettings,
+    full_name,
+    in_use,
+    make_strategy,
+    strategy,
+    taken_up,
+)
 from memec.explore.epsilon_greedy import EpsilonGreedy
 from memec.explore.exploration import Exploration
+from memec.explore.foreign import Foreign, ForeignSettings
 from memec.explore.greedy import Greedy, evaluated
 from memec.explore.insight import Insight
 from memec.explore.mellowmax import Mellowmax, mellowmax_policy
@@ -15,6 +26,7 @@ from memec.explore.ucb import UCB, UCBCalibrated
 
 __all__ = [
     "MEANING",
+    "PLUGINS",
     "STRATEGIES",
     "UCB",
     "AnyStrategy",
@@ -23,6 +35,8 @@ __all__ = [
     "EpsilonGreedy",
     "Exploration",
     "ExploreSettings",
+    "Foreign",
+    "ForeignSettings",
     "Greedy",
     "Insight",
     "Mellowmax",
@@ -33,6 +47,10 @@ __all__ = [
     "ThompsonCalibrated",
     "UCBCalibrated",
     "evaluated",
+    "full_name",
+    "in_use",
+    "make_strategy",
     "mellowmax_policy",
     "strategy",
+    "taken_up",
 ]

@@ -2,17 +2,20 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Discriminator, Tag
 
 from memec.errors import unknown_name
 from memec.explore.boltzmann import Boltzmann
 from memec.explore.epsilon_greedy import EpsilonGreedy
+from memec.explore.foreign import Foreign, ForeignSettings, Missing, make_foreign
 from memec.explore.greedy import Greedy
 from memec.explore.mellowmax import Mellowmax
 from memec.explore.mellowmax_auto import MellowmaxAuto
 from memec.explore.optimism import Optimism
+from memec.explore.strategy import Strategy
 from memec.explore.thompson import Thompson, ThompsonCalibrated
 from memec.explore.ucb import UCB, UCBCalibrated
+from memec.plugins import Plugins, name_of
 
 AnyStrategy = (
     EpsilonGreedy
@@ -27,9 +30,6 @@ AnyStrategy = (
     | Optimism
 )
 
-ExploreSettings = Annotated[AnyStrategy, Field(discriminator="name")]
-"""Any strategy, as a field of settings: its `name` says which."""
-
 STRATEGIES: dict[str, type[AnyStrategy]] = {
     "epsilon-greedy": EpsilonGreedy,
     "boltzmann": Boltzmann,
@@ -42,6 +42,34 @@ STRATEGIES: dict[str, type[AnyStrategy]] = {
     "greedy": Greedy,
     "optimism": Optimism,
 }
+"""memec's own."""
+
+PLUGINS = Plugins("strategy", "memec.strategies", STRATEGIES)
+"""Those of others."""
+FOREIGN = "foreign"
+
+
+def _which(content: Any) -> Any:
+    """Return which kind of settings this is: names with a colon are of classes that are none of memec's."""
+    name = content.get("name") if isinstance(content, dict) else getattr(content, "name", None)
+    return FOREIGN if isinstance(name, str) and ":" in name else name
+
+
+ExploreSettings = Annotated[
+    Annotated[EpsilonGreedy, Tag("epsilon-greedy")]
+    | Annotated[Boltzmann, Tag("boltzmann")]
+    | Annotated[Mellowmax, Tag("mellowmax")]
+    | Annotated[UCB, Tag("ucb")]
+    | Annotated[Thompson, Tag("thompson")]
+    | Annotated[MellowmaxAuto, Tag("mellowmax-auto")]
+    | Annotated[UCBCalibrated, Tag("ucb-calibrated")]
+    | Annotated[ThompsonCalibrated, Tag("thompson-calibrated")]
+    | Annotated[Greedy, Tag("greedy")]
+    | Annotated[Optimism, Tag("optimism")]
+    | Annotated[ForeignSettings, Tag(FOREIGN)],
+    Discriminator(_which),
+]
+"""Any strategy, as a field of settings: its `name` says which."""
 
 
 def strategy(name: str, **options: Any) -> AnyStrategy:
@@ -49,3 +77,30 @@ def strategy(name: str, **options: Any) -> AnyStrategy:
     if name not in STRATEGIES:
         raise unknown_name("strategy", name, STRATEGIES)
     return STRATEGIES[name].read(options)
+
+
+def full_name(name: str) -> str:
+    """Return by what name a strategy is recorded that the user asks for; one of others is imported."""
+    return name if name in STRATEGIES else name_of(PLUGINS.find(name))
+
+
+def make_strategy(settings: ForeignSettings) -> Foreign:
+    """Make a strategy of others that the user asks for: it is imported."""
+    return make_foreign(PLUGINS.find(settings.name), settings.options)
+
+
+def taken_up(explore: Any) -> tuple[Any, Strategy | None]:
+    """Return how settings describe what a user passed as a strategy, and the strategy where that is none of memec's."""
+    if isinstance(explore, str) and explore not in STRATEGIES:
+        own: Strategy = make_foreign(PLUGINS.find(explore), {})
+    elif explore is None or isinstance(explore, str | dict | ForeignSettings) or type(explore) in STRATEGIES.values():
+        return explore, None
+    else:
+        own = explore if isinstance(explore, Foreign) else Foreign(explore)
+    assert isinstance(own, Foreign)
+    return own.settings, own
+
+
+def in_use(settings: AnyStrategy | ForeignSettings) -> Strategy:
+    """Return the strategy that settings mean; one of others must have been passed, or is missing."""
+    return Missing(settings) if isinstance(settings, ForeignSettings) else settings

@@ -1,5 +1,6 @@
 """What a strategy learns as it goes, beside the agent's own learning."""
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,10 @@ class Insight:
 
     def forget(self) -> None:
         """Drop the episode under way: what would have followed will never be known."""
+
+    def untouched(self) -> AbstractContextManager[None]:
+        """Within this, choosing changes nothing."""
+        return nullcontext()
 
     def diagnostics(self) -> dict[str, float]:
         """Return what was learned, for the logs."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
-from memec.errors import EnvironmentFailedError, MemecError
+from memec.errors import MemecError, OutsideError
 from memec.train.background import Background
 from memec.train.checkpoint import Checkpoint, CheckpointSettings
 from memec.train.events import Event, Tick
@@ -114,7 +114,7 @@ class Recording:
                 with suppress(MemecError):
                     self._end("interrupted", "told twice to stop")
                 raise
-            except EnvironmentFailedError as error:
+            except OutsideError as error:
                 self._agent.give_up_episode()
                 self._save_at_last()
                 self._end("failed", str(error))
