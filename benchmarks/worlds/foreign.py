@@ -134,7 +134,7 @@ def _train(train: Callable[..., None], settings: ForeignSettings, folder: RunFol
             raise
         status: Literal["finished", "interrupted"] = "finished" if stop.signal is None else "interrupted"
         reason = None if stop.signal is None else f"signal {stop.signal}"
-        folder.end(status, reason, **Cost.clock().since(began)._asdict())
+        folder.end(status, reason, stop.signal, **Cost.clock().since(began)._asdict())
     return Outcome(folder.path, status, 0, [])
 
 

@@ -66,6 +66,12 @@ RunsEnvironment = Annotated[
 ]
 
 
+RunsStrategy = Annotated[
+    str | None,
+    typer.Option(help="The run's strategy, where it is a module:Name to import.", callback=_look_here_too),
+]
+
+
 @app.command()
 def train(
     context: typer.Context,
@@ -88,8 +94,9 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="epsilon-greedy, boltzmann, mellowmax, mellowmax-auto, ucb, ucb-calibrated, thompson or "
-            "thompson-calibrated. Default: the preset's.",
+            help="epsilon-greedy, boltzmann, mellowmax, mellowmax-auto, ucb, ucb-calibrated, thompson, "
+            "thompson-calibrated, or one of yours by module:Name. Default: the preset's.",
+            callback=_look_here_too,
         ),
     ] = None,
     omega: Annotated[float | None, typer.Option(help="mellowmax: large is greedy, small is uniform.")] = None,
@@ -125,22 +132,25 @@ def train(
     The run folder gets run.json (all settings), episodes.csv, evaluations.csv and checkpoints. Ctrl-C stops cleanly;
     memec train --resume RUN goes on.
     """
-    from memec.envs.world import make
+    from memec.envs.world import make_again
     from memec.experiments import run as experiment
     from memec.experiments.presets import default_agent, settings_for
-    from memec.experiments.run_settings import changes_from, keeping_frames, on_device
+    from memec.experiments.run_settings import changes_from, environment_from, keeping_frames, on_device, own_strategy
+    from memec.explore import full_name
 
     if resume is not None:
-        given = [name for name in _given_options(context) if name not in ("resume", "steps", "env", "log")]
+        kept = ("resume", "steps", "env", "log", "explore")
+        given = [name for name in _given_options(context) if name not in kept]
         if given:
             raise MemecError(f"A resumed run keeps its settings: leave out --{given[0].strip('_').replace('_', '-')}.")
-        _show(experiment.resume(resume, env=env, steps=steps, log=log))
+        _show(experiment.resume(resume, env=env, explore=explore, steps=steps, log=log))
     if env is None:
         raise MemecError("Say which environment to train in, such as CartPole-v1, or which run to --resume.")
     options = {"omega": omega, "temperature": temperature, "epsilon_final": epsilon_final, "bonus": bonus}
-    world = make(env)
-    world.close()
-    if explore is None:
+    world = make_again(environment_from(env, set_ or []), training=True)
+    if explore is not None:
+        explore = full_name(explore)
+    else:
         explore = next((STRATEGY_OF[name] for name, value in options.items() if value is not None), None)
     if agent is None:
         agent, remark = default_agent(world.observation.kind, world.observation.shape, world.actions)
@@ -156,9 +166,10 @@ def train(
     if keep_frames:
         base = keeping_frames(base)
     settings = base.changed(named).changed(changes_from(set_ or [], agent))
+    strategy, settings = own_strategy(settings)
     folder = out or experiment.new_folder(settings)
     command = shlex.join(["memec", *sys.argv[1:]])
-    _show(experiment.run(settings, folder, preset=preset, command=command, log=log))
+    _show(experiment.run(settings, folder, preset=preset, command=command, log=log, world=world, explore=strategy))
 
 
 def _given_options(context: typer.Context) -> list[str]:
@@ -298,11 +309,12 @@ def watch(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, in training or finished.")],
     port: Annotated[int, typer.Option(help="The port of the page. Default: a free one.")] = 0,
     env: RunsEnvironment = None,
+    explore: RunsStrategy = None,
 ) -> None:
     """Open a page that shows a run live and the memories behind each decision, for this machine only."""
     from memec.watch.server import watch as serve
 
-    serve(run, port=port, env=env, say=typer.echo)
+    serve(run, port=port, env=env, explore=explore, say=typer.echo)
 
 
 @app.command(name="list")

@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from zlib import crc32
@@ -20,17 +20,15 @@ from memec.envs.world import World, make, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
 from memec.explore import Belief, ForeignSettings, Strategy, in_use, taken_up
 from memec.train.checkpoint import CheckpointSettings
-from memec.train.diary import Diary
 from memec.train.evaluation import worlds_for_evaluation
 from memec.train.events import Event
 from memec.train.files import Arrays, part_of, read_arrays, write_arrays
 from memec.train.journal import Experience
 from memec.train.loop import Loop, TrainingSettings
-from memec.train.progress import show_progress
 from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
-from memec.train.recording import Recording
 from memec.train.run_folder import RunFolder
 from memec.train.seeds import Seeds
+from memec.train.training import begin_run, carry_out, evaluation_worlds_like
 
 Shapes = Mapping[str, tuple[int, ...]]
 Env = str | gymnasium.Env[Any, Any] | World
@@ -159,46 +157,34 @@ class Agent(ABC):
             raise MemecError(f"To learn takes at least one step; {steps} were asked for.")
         if run is not None and resume is not None:
             raise MemecError("A run is either new (run=...) or gone on with (resume=...), not both.")
+        checkpoint = checkpoint or CheckpointSettings()
         folder = None
         if resume is not None:
             folder = RunFolder.open(Path(resume))
-            settings = _settings_to_go_on_with(folder, steps, evaluate_every)
+            training = _settings_to_go_on_with(folder, steps, evaluate_every)
         else:
             if not self._owns_world:
                 self.give_up_episode()  # somebody else may have moved their environment meanwhile
-            settings = TrainingSettings.read(
+            training = TrainingSettings.read(
                 {
                     "steps": self.steps + steps,
                     "evaluate_every_steps": evaluate_every,
                     "evaluation_episodes": evaluation_episodes,
                 }
             )
-        evaluation_worlds = self._evaluation_worlds(evaluation_env, settings) if settings.evaluate_every_steps else ()
-        checkpoint = checkpoint or CheckpointSettings()
+        evaluation_worlds = self._evaluation_worlds(evaluation_env, training) if training.evaluate_every_steps else []
         if run is not None:
-            plain = {
-                "environment": self.world.recorded.model_dump(mode="json"),
-                "agent": self._plain_settings(),
-                "training": settings.model_dump(mode="json"),
-                "checkpoint": checkpoint.model_dump(mode="json"),
-                "seed": self.seed,
-            }
-            folder = RunFolder.create(Path(run), plain, preset="own")
-        with folder.only_writer() if folder is not None else nullcontext():
-            start = self.steps
-            events = self.train(settings, evaluation_worlds, checkpoint.every_steps)
-            if folder is not None:
-                recording = Recording(folder, self, checkpoint)
-                if resume is not None:
-                    recording.take_up(settings.steps)
-                    start = self.steps
-                events = recording.follow(Diary(folder.path, self.diagnostics).follow(events, start))
-            if progress:
-                events = show_progress(events, settings.steps, start)
-            with closing(events):
-                for event in events:
-                    if callback is not None and callback(event) is False:
-                        break
+            folder = begin_run(Path(run), self, training, checkpoint, preset="own")
+        carry_out(
+            self,
+            training,
+            evaluation_worlds,
+            folder=folder,
+            checkpoint=checkpoint,
+            take_up=resume is not None,
+            progress=progress,
+            callback=callback,
+        )
         return self
 
     def train(
@@ -349,11 +335,12 @@ class Agent(ABC):
             return [env]
         if isinstance(env, gymnasium.Env):
             return [make(env, training=False)]
-        count = worlds_for_evaluation(self.world.observation.kind, settings.evaluation_episodes)
+        kind, episodes = self.world.observation.kind, settings.evaluation_episodes
+        if env is None and self.world.recorded.lost is None:
+            return evaluation_worlds_like(self.world.recorded, kind, episodes)
+        count = worlds_for_evaluation(kind, episodes)
         if env is not None:
             return [make(env, training=False) for _ in range(count)]
-        if self.world.recorded.lost is None:
-            return [make_again(self.world.recorded, training=False) for _ in range(count)]
         with suppress(Exception):  # whatever is raised where its spec does not make it again, either
             spec = self.world.environment.spec
             if spec is not None:

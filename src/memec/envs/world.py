@@ -193,7 +193,7 @@ def make(
     name = import_module_of(env)
     if name.startswith(ATARI_PREFIX):
         environment = _make_atari(name, training, options)
-    elif foreign := ATARI_SETTINGS.intersection(options):
+    elif foreign := set(ATARI_SETTINGS).intersection(options):
         settings = " and ".join(sorted(foreign))
         raise MemecError(f"Only Atari games ({ATARI_PREFIX}...) have the setting {settings}, and {env} is none.")
     else:

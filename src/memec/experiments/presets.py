@@ -107,7 +107,7 @@ def settings_for(
         raise unknown_name("preset", preset, PRESETS)
     if agent not in AGENTS:
         raise unknown_name("agent", agent, AGENTS)
-    if explore is not None and explore not in STRATEGIES:
+    if explore is not None and explore not in STRATEGIES and ":" not in explore:
         raise unknown_name("agent.explore", explore, STRATEGIES)
     if agent in BEYOND_THE_PAPER and preset != "tuned":
         raise MemecError(f"The paper has no {agent}: use --preset tuned.")

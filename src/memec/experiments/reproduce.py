@@ -13,7 +13,7 @@ from memec.experiments.grid import GridRun, differences
 from memec.experiments.pace import Pace, all_together, in_words
 from memec.experiments.results import Results
 from memec.train import RunFolder
-from memec.train.stopping import StopRequest
+from memec.train.stopping import StopRequest, exit_status
 
 ENGINES = ("local", "ray")
 State = Literal["recorded", "finished", "to resume", "to retry", "to do"]
@@ -117,7 +117,7 @@ def reproduce(study: Study, engine: Engine, workers: int, *, command: str = "", 
         board.say(failure)
     board.say(board.summary())
     if stop.signal is not None:
-        return stop.exit_status
+        return exit_status(stop.signal)
     return 1 if failures else 0
 
 

@@ -1,8 +1,6 @@
 """One experiment from its settings to its run folder."""
 
 import shlex
-from collections import deque
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,18 +10,17 @@ from memec.agents import AGENTS, Agent
 from memec.envs.modules import import_module_of
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make_again
-from memec.errors import MemecError, saying_what_is_wrong, unknown_name
+from memec.errors import MemecError, saying_what_is_wrong
 from memec.experiments.run_settings import RunSettings
-from memec.train import Evaluation, RunFolder, Seeds, evaluating, show_progress
-from memec.train.diary import Diary
-from memec.train.evaluation import worlds_for_evaluation
-from memec.train.recording import Recording
+from memec.explore import ForeignSettings, Strategy, full_name, make_strategy
+from memec.train import Evaluation, RunFolder, Seeds, evaluating
 from memec.train.run_folder import Status
+from memec.train.stopping import exit_status
 from memec.train.tensorboard import TensorBoard
+from memec.train.training import begin_run, carry_out, evaluation_worlds_like, log_named
 
 SETTINGS = RunSettings
 """What a run here is decided by."""
-EXIT_STATUS = {"signal 2": 130, "signal 15": 143}
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,8 @@ def new_folder(settings: RunSettings, parent: Path = Path("runs")) -> Path:
     """Return a name under `parent` that no run has yet: environment, agent, strategy, seed and time."""
     world = settings.environment.id.rpartition("/")[2].rpartition(":")[2].lower()
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    name = f"{world}-{settings.agent.name}-{settings.agent.explore.name}-seed{settings.seed}-{stamp}"
+    strategy = settings.agent.explore.name.rpartition(":")[2].lower()
+    name = f"{world}-{settings.agent.name}-{strategy}-seed{settings.seed}-{stamp}"
     folder, copy = parent / name, 1
     while folder.exists():
         copy += 1
@@ -62,17 +60,32 @@ def run(
     command: str = "",
     progress: bool = True,
     log: str | None = None,
+    world: World | None = None,
+    explore: Strategy | None = None,
 ) -> Outcome:
-    """Begin a new run in a folder of its own; `log` names a further form to record it in, such as tensorboard."""
-    tensorboard = _log(log, path)
-    agent = _agent(settings)  # what cannot be made must not leave a folder behind
+    """Begin a new run in a folder of its own; `log` names a further form to record it in, such as tensorboard.
+
+    A world that was made already is used if it is the one that the settings mean. A strategy that is none of memec's is
+    passed as it is.
+    """
+    tensorboard = log_named(log, path)
+    if world is not None and world.recorded != settings.environment:
+        world.close()
+        world = None
+    agent = _agent(settings, world, explore)  # what cannot be made must not leave a folder behind
     agent.check_budget(settings.training.steps)
-    folder = RunFolder.create(path, settings.model_dump(mode="json"), preset=preset, command=command)
-    return _train(settings, folder, agent, progress=progress, resume=False, tensorboard=tensorboard)
+    folder = begin_run(path, agent, settings.training, settings.checkpoint, preset=preset, command=command)
+    return _carry_out(settings, folder, agent, progress=progress, take_up=False, log=tensorboard)
 
 
 def resume(
-    path: Path, *, env: str | None = None, steps: int | None = None, progress: bool = True, log: str | None = None
+    path: Path,
+    *,
+    env: str | None = None,
+    explore: str | None = None,
+    steps: int | None = None,
+    progress: bool = True,
+    log: str | None = None,
 ) -> Outcome:
     """Go on with a run exactly where its newest checkpoint stands, for more steps than at first if asked."""
     folder = RunFolder.open(path)
@@ -86,12 +99,14 @@ def resume(
         settings = settings.changed({"training": {"steps": steps}})
     if folder.record().get("status") == "finished" and steps in (None, asked_before):
         return Outcome(path, "finished", 0, [], nothing_to_do=True)
+    strategy = strategy_of(folder, settings, explore, needed=True)
     if folder.checkpoints.files():
         about, shapes, file = folder.checkpoints.outline(folder.record()["id"])
         with saying_what_is_wrong(file):
             AGENTS[settings.agent.name].check_claims(settings.agent, about, shapes)
-    tensorboard = _log(log, path)
-    return _train(settings, folder, _agent(settings), progress=progress, resume=True, tensorboard=tensorboard)
+    tensorboard = log_named(log, path)
+    agent = _agent(settings, None, strategy)
+    return _carry_out(settings, folder, agent, progress=progress, take_up=True, log=tensorboard)
 
 
 def settings_of(folder: RunFolder, env: str | None = None, way: str = "--env {env}") -> RunSettings:
@@ -120,6 +135,23 @@ def settings_of(folder: RunFolder, env: str | None = None, way: str = "--env {en
     return settings
 
 
+def strategy_of(
+    folder: RunFolder, settings: RunSettings, explore: str | None, *, needed: bool = False
+) -> Strategy | None:
+    """Return the strategy of a run where it is none of memec's: it is imported only if the user names it as well."""
+    recorded = settings.agent.explore
+    if explore is not None and full_name(explore) != recorded.name:
+        raise MemecError(f"{folder.path} explores by {recorded.name}, not by {explore}.")
+    if not isinstance(recorded, ForeignSettings):
+        return None
+    if explore is not None:
+        return make_strategy(recorded)
+    if needed:
+        said = f"memec train --resume {shlex.quote(str(folder.path))} --explore {shlex.quote(recorded.name)}"
+        raise MemecError(f"{folder.path} explores by what is none of memec's: if you trust it, say so with {said}")
+    return None
+
+
 def evaluate_run(path: Path, episodes: int, *, env: str | None = None, seed: int | None = None) -> Evaluation:
     """Try out the agent of a run, greedily, in fresh episodes."""
     folder = RunFolder.open(path)
@@ -127,8 +159,9 @@ def evaluate_run(path: Path, episodes: int, *, env: str | None = None, seed: int
     checkpoint = folder.checkpoints.newest(folder.record()["id"], rows=False)
     agent = AGENTS[settings.agent.name].load(checkpoint.file, world_for(settings, training=True))
     protocol = settings.training.changed({"evaluation_episodes": episodes})
+    worlds = evaluation_worlds_like(settings.environment, agent.world.observation.kind, episodes)
     seeds = Seeds(settings.seed if seed is None else seed)
-    game = evaluating(agent, _evaluation_worlds(settings, episodes), protocol, seeds, agent.steps)
+    game = evaluating(agent, worlds, protocol, seeds, agent.steps)
     while True:
         try:
             next(game)
@@ -137,48 +170,34 @@ def evaluate_run(path: Path, episodes: int, *, env: str | None = None, seed: int
             return evaluation
 
 
-def _evaluation_worlds(settings: RunSettings, episodes: int) -> list[World]:
-    first = world_for(settings, training=False)
-    others = worlds_for_evaluation(first.observation.kind, episodes) - 1
-    return [first, *(world_for(settings, training=False) for _ in range(others))]
+def _agent(settings: RunSettings, world: World | None, explore: Strategy | None) -> Agent:
+    if explore is None and isinstance(settings.agent.explore, ForeignSettings):
+        raise MemecError(f"To explore by {settings.agent.explore.name}, which is none of memec's, pass it as it is.")
+    world = world or world_for(settings, training=True)
+    return AGENTS[settings.agent.name].from_settings(world, settings.agent, explore=explore, seed=settings.seed)
 
 
-def _agent(settings: RunSettings) -> Agent:
-    world = world_for(settings, training=True)
-    return AGENTS[settings.agent.name].from_settings(world, settings.agent, seed=settings.seed)
-
-
-def _log(name: str | None, path: Path) -> TensorBoard | None:
-    if name is None:
-        return None
-    if name != "tensorboard":
-        raise unknown_name("log", name, ["tensorboard"])
-    return TensorBoard(path / "tensorboard")
-
-
-def _train(
+def _carry_out(
     settings: RunSettings,
     folder: RunFolder,
     agent: Agent,
     *,
     progress: bool,
-    resume: bool,
-    tensorboard: TensorBoard | None,
+    take_up: bool,
+    log: TensorBoard | None,
 ) -> Outcome:
-    evaluated = settings.training.evaluate_every_steps > 0
-    evaluation_worlds = _evaluation_worlds(settings, settings.training.evaluation_episodes) if evaluated else []
-    with folder.only_writer():
-        recording = Recording(folder, agent, settings.checkpoint)
-        if resume:
-            recording.take_up(settings.training.steps)
-        start = agent.steps
-        events = agent.train(settings.training, evaluation_worlds, settings.checkpoint.every_steps)
-        diary = Diary(folder.path, agent.diagnostics, tensorboard)
-        events = recording.follow(diary.follow(events, start))
-        if progress:
-            events = show_progress(events, settings.training.steps, start)
-        evaluations: deque[Evaluation] = deque(maxlen=5)
-        with closing(events):
-            evaluations.extend(event for event in events if isinstance(event, Evaluation))
-    record = folder.record()
-    return Outcome(folder.path, record["status"], EXIT_STATUS.get(record["reason"], 0), list(evaluations))
+    training, evaluation_worlds = settings.training, []
+    if training.evaluate_every_steps:
+        kind = agent.world.observation.kind
+        evaluation_worlds = evaluation_worlds_like(settings.environment, kind, training.evaluation_episodes)
+    ending = carry_out(
+        agent,
+        training,
+        evaluation_worlds,
+        folder=folder,
+        checkpoint=settings.checkpoint,
+        take_up=take_up,
+        progress=progress,
+        log=log,
+    )
+    return Outcome(folder.path, ending.status, exit_status(ending.signal), ending.last_evaluations)

@@ -8,6 +8,7 @@ from pydantic import NonNegativeInt
 from memec.agents import AGENTS, AnyAgentSettings
 from memec.envs.recorded import EnvironmentSettings
 from memec.errors import MemecError, unknown_name
+from memec.explore import ForeignSettings, Strategy, make_strategy
 from memec.settings import Settings, setting_names
 from memec.train import TrainingSettings
 from memec.train.checkpoint import CheckpointSettings
@@ -65,6 +66,22 @@ def changes_from(assignments: list[str], agent: str) -> dict[str, Any]:
                 raise MemecError(f"--set gives {name} two meanings.")
         part[path[-1]] = _value(text)
     return changes
+
+
+def environment_from(env: str, assignments: list[str]) -> EnvironmentSettings:
+    """Return the environment that `name=value` assignments set up."""
+    own = [assignment.strip() for assignment in assignments if assignment.strip().startswith("environment.")]
+    told: dict[str, Any] = changes_from(own, next(iter(AGENTS))).get("environment", {})
+    return EnvironmentSettings.read({"id": env} | told)
+
+
+def own_strategy(settings: RunSettings) -> tuple[Strategy | None, RunSettings]:
+    """Make the strategy that the user named, where it is none of memec's, and return all settings with its own."""
+    explore = settings.agent.explore
+    if not isinstance(explore, ForeignSettings):
+        return None, settings
+    strategy = make_strategy(explore)
+    return strategy, settings.changed({"agent": {"explore": strategy.settings}})
 
 
 def known_names(agent: str) -> list[str]:

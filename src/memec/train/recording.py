@@ -69,6 +69,9 @@ class Recording:
         self._settings = settings
         self._background = Background()
         self._saved_at = -1
+        self.status: Status = "running"
+        self.signal: int | None = None
+        """Which signal asked to stop."""
         self._began = Cost.clock()
         record = folder.record()
         self._run: str = record["id"]
@@ -87,7 +90,7 @@ class Recording:
             self._folder.start_files()
         settings = self._folder.record()["settings"]
         settings |= {"training": settings.get("training", {}) | {"steps": steps}}
-        self._folder.update(status="running", reason=None, settings=settings)
+        self._folder.update(status="running", reason=None, signal=None, settings=settings)
 
     def follow(self, events: Iterable[Event]) -> Generator[Event]:
         """Pass the events on and record them, until they end or a signal asks to stop."""
@@ -123,6 +126,7 @@ class Recording:
                 with suppress(MemecError):  # where even this cannot be written, what came first matters more
                     self._end("failed", str(error) or type(error).__name__)
                 raise
+        self.signal = stop.signal
         if stop.signal is None:
             self._end("finished")
         else:
@@ -161,7 +165,8 @@ class Recording:
         return Cost.clock().since(self._began)
 
     def _end(self, status: Status, reason: str | None = None) -> None:
-        self._folder.end(status, reason, **self._cost()._asdict())
+        self.status = status
+        self._folder.end(status, reason, self.signal, **self._cost()._asdict())
 
     def _save_at_last(self) -> None:
         self.save()

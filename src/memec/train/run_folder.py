@@ -48,6 +48,7 @@ class RunFolder:
                 "id": uuid.uuid4().hex,
                 "status": "running",
                 "reason": None,
+                "signal": None,
                 "started": _now(),
                 **about,
                 "settings": settings,
@@ -85,9 +86,9 @@ class RunFolder:
             record = self.record() | changes
             write_json(self.path / "run.json", record | {"digest": _digest_of(record)})
 
-    def end(self, status: Status, reason: str | None = None, **cost: float) -> None:
+    def end(self, status: Status, reason: str | None = None, signal: int | None = None, **cost: float) -> None:
         """Write down how the run ended, and what it took."""
-        self.update(status=status, reason=reason, ended=_now(), **cost)
+        self.update(status=status, reason=reason, signal=signal, ended=_now(), **cost)
         self._close()
 
     def add(self, event: Event) -> None:

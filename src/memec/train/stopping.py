@@ -8,6 +8,11 @@ from typing import Any, Self
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+def exit_status(signal: int | None) -> int:
+    """Return what a shell expects of a process that a signal ended: 130 after Ctrl-C, 143 after SIGTERM."""
+    return 0 if signal is None else 128 + signal
+
+
 class StopRequest:
     """While entered, remembers that a signal came instead of letting it break a step in half."""
 
@@ -25,11 +30,6 @@ class StopRequest:
     ) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-
-    @property
-    def exit_status(self) -> int:
-        """What a shell expects of a process that a signal ended: 130 after Ctrl-C, 143 after SIGTERM."""
-        return 128 + (self.signal or 0)
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         if self.signal is not None:

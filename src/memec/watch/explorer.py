@@ -52,8 +52,14 @@ class Played:
 class Explorer:
     """Plays episodes of one checkpoint's agent and shows what is behind them, to one who asks at a time."""
 
-    def __init__(self, run: Path, env: str | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
-        self._trained: Trained = load_trained(run, env, pictures=True)
+    def __init__(
+        self,
+        run: Path,
+        env: str | None = None,
+        explore: str | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._trained: Trained = load_trained(run, env, explore, pictures=True)
         self.agent = self._trained.agent
         self.step = self.agent.steps
         self._world = drawn_world(self._trained.settings)

@@ -48,7 +48,14 @@ PAGE_FILES = {
 }
 
 
-def watch(run: Path, *, port: int = 0, env: str | None = None, say: Callable[[str], None] = print) -> None:
+def watch(
+    run: Path,
+    *,
+    port: int = 0,
+    env: str | None = None,
+    explore: str | None = None,
+    say: Callable[[str], None] = print,
+) -> None:
     """Serve the page of a run until Ctrl-C; with port 0 the system chooses a free one."""
     try:
         import plotly  # noqa: F401
@@ -61,7 +68,7 @@ def watch(run: Path, *, port: int = 0, env: str | None = None, say: Callable[[st
     RunFolder.open(run).record()
     with _listening(port) as listener:
         port = listener.getsockname()[1]
-        explorers = Explorers(run, env)
+        explorers = Explorers(run, env, explore)
         config = Config(
             application(run, port, explorers),
             http=Connection,
@@ -128,7 +135,8 @@ class Guard:
 class Explorers:
     """The explorer of the newest checkpoint that was asked for. It answers one question at a time."""
 
-    def __init__(self, run: Path, env: str | None) -> None:
+    def __init__(self, run: Path, env: str | None, explore: str | None) -> None:
+        self._explore = explore
         self._run = run
         self._env = env
         self._explorer: Explorer | None = None
@@ -185,7 +193,7 @@ class Explorers:
     def _newest(self, request: "Request") -> Explorer:
         """Return the explorer of the newest checkpoint if asked for that, else the one there is."""
         if self._explorer is None or request.query_params.get("newest") == "1":
-            self._explorer = Explorer(self._run, self._env, self._stopped.is_set)
+            self._explorer = Explorer(self._run, self._env, self._explore, self._stopped.is_set)
         return self._explorer
 
     def _loaded(self, request: "Request") -> Explorer:

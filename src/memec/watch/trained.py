@@ -7,7 +7,7 @@ from pathlib import Path
 from memec.agents import AGENTS, MFEC, NEC, Agent
 from memec.envs.world import World
 from memec.errors import MemecError
-from memec.experiments.run import settings_of, world_for
+from memec.experiments.run import settings_of, strategy_of, world_for
 from memec.experiments.run_settings import RunSettings
 from memec.train import RunFolder
 from memec.train.checkpoint import Checkpoint
@@ -26,18 +26,19 @@ class Trained:
     checkpoint: Checkpoint
 
 
-def load_trained(path: Path, env: str | None = None, *, pictures: bool = False) -> Trained:
+def load_trained(path: Path, env: str | None = None, explore: str | None = None, *, pictures: bool = False) -> Trained:
     """Load the agent of a run from its newest checkpoint, on request with the pictures of its memories.
 
-    A module is imported only if the user names it by `env`. A run in training may remove a checkpoint while it is read:
-    then there is a newer one.
+    A module is imported only if the user names it by `env` or `explore`; without its strategy the agent cannot explore.
+    A run in training may remove a checkpoint while it is read: then there is a newer one.
     """
     folder = RunFolder.open(path)
     settings = settings_of(folder, env)
     for _ in range(ATTEMPTS):
         checkpoint = folder.checkpoints.newest(folder.record()["id"], rows=False)
         try:
-            agent = AGENTS[settings.agent.name].load(checkpoint.file, world_for(settings, training=True))
+            world, strategy = world_for(settings, training=True), strategy_of(folder, settings, explore)
+            agent = AGENTS[settings.agent.name].load(checkpoint.file, world, explore=strategy)
             trained = Trained(agent, settings, folder, checkpoint)
             if pictures:
                 _load_pictures(trained)
