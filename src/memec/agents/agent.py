@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from memec.agents.exploring import Decisions, ExploringSettings
 from memec.agents.file import FORMAT, environment_of, made_from, refuse_other_formats
-from memec.agents.memories import Thought
+from memec.agents.memories import Remembering, Thought
+from memec.agents.pictures import Pictures
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
@@ -40,6 +41,8 @@ class Agent(ABC):
     name: ClassVar[str]
     settings_type: ClassVar[type[ExploringSettings]]
     settings: ExploringSettings
+    pictures: Pictures | None = None
+    """Pictures of memories, where some are kept for people to look at."""
 
     def __init__(self, env: Env, settings: ExploringSettings | None, changes: dict[str, Any], seed: int) -> None:
         """Take the settings that suit the environment's kind of observation, unless others are given, with changes."""
@@ -93,6 +96,20 @@ class Agent(ABC):
     @abstractmethod
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
+
+    @property
+    def remembering(self) -> Remembering | None:
+        """What keeps its memories, where it has any."""
+        return None
+
+    @property
+    def keeps_observations(self) -> bool:
+        """Whether `observed` can tell something."""
+        return False
+
+    def observed(self, slot: int) -> NDArray[Any] | None:
+        """Return what was observed in a memory, where that is known."""
+        return None
 
     def experience(self) -> Experience | None:
         """Return what is learned from again and again, where there is such a thing: a replay of gigabytes, maybe.

@@ -50,7 +50,20 @@ class Thought(NamedTuple):
 
 
 class Remembering(Protocol):
-    """What keeps memories: `Memory` and `Graph`."""
+    """What keeps memories, slot by slot: `Memory` and `Graph`, or what another agent has."""
+
+    @property
+    def settings(self) -> Any:
+        """Its settings; `capacity` is how many slots an action has."""
+
+    @property
+    def key_size(self) -> int:
+        """How many numbers a key has."""
+
+    def __len__(self) -> int: ...
+
+    def used(self) -> NDArray[np.int64]:
+        """Return the slots that hold a memory."""
 
     @property
     def returns(self) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from memec.agents.exploring import ExploringSettings
 from memec.agents.memories import Memories, Thought, memories_behind
 from memec.agents.pictures import make_pictures
 from memec.agents.returns import Truncation, after_a_cut, discounted_returns, uncertain_steps
-from memec.embed import Embedding, EmbedSettings, ScaledIdentity, key_size_of, make_embedding
+from memec.embed import Embedding, EmbedSettings, key_size_of, make_embedding
 from memec.envs.world import World
 from memec.errors import MemecError
 from memec.explore import (
@@ -180,6 +180,22 @@ class MFEC(Agent):
         recall = self.memory.peek(key, self._known_by(state_id))
         return Thought(self._belief(key, recall), memories_behind(self.memory, recall), key)
 
+    @property
+    def remembering(self) -> Memory:
+        """What keeps its memories."""
+        return self.memory
+
+    @property
+    def keeps_observations(self) -> bool:
+        """Whether `observed` can tell something."""
+        return self.embed.keeps_observations or self.pictures is not None
+
+    def observed(self, slot: int) -> NDArray[Any] | None:
+        """Return what was observed in a memory: by its key where that tells it, else what was kept."""
+        if self.embed.keeps_observations:
+            return self.embed.observed(self.memory.keys[slot])
+        return None if self.pictures is None else self.pictures.of(slot)
+
     def experience(self) -> Experience | None:
         """Return the pictures, where some are kept."""
         return self.pictures
@@ -255,10 +271,9 @@ class MFEC(Agent):
 
     def _rescale(self) -> None:
         """Learn the scale of observations from the episode, and let the stored keys follow a new one."""
-        if isinstance(self.embed, ScaledIdentity):
-            factors = self.embed.take_in(_rows(self._keys))
-            if factors is not None:
-                self.memory.rescale(factors)
+        factors = self.embed.take_in(_rows(self._keys))
+        if factors is not None:
+            self.memory.rescale(factors)
 
     def _known_by(self, state_ids: StateId | None) -> StateId | None:
         """Return what a state is known by; the released Gaussian process judges all by their neighbours."""

@@ -227,6 +227,20 @@ class NEC(NeuralAgent):
         if not np.isin(episode["action"], np.arange(self.world.actions)).all():
             raise MemecError(f"The saved episode does not fit: {self.world.id} has no such actions.")
 
+    @property
+    def remembering(self) -> Memory:
+        """What keeps its memories."""
+        return self.memory
+
+    @property
+    def keeps_observations(self) -> bool:
+        """Whether `observed` can tell something."""
+        return self.pictures is not None
+
+    def observed(self, slot: int) -> NDArray[Any] | None:
+        """Return what was observed in a memory, where it was kept."""
+        return None if self.pictures is None else self.pictures.of(slot)
+
     def experience(self) -> Experience:
         """Return the replay, and the pictures where some are kept."""
         return self.replay if self.pictures is None else Joined(self.replay, self.pictures)

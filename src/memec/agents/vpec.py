@@ -141,6 +141,21 @@ class VPEC(Agent):
         key = self.scale(self.world.observation(observation))
         return self._memories_behind(key)
 
+    @property
+    def remembering(self) -> Graph:
+        """What keeps its memories."""
+        return self.graph
+
+    @property
+    def keeps_observations(self) -> bool:
+        """Whether `observed` can tell something: an experience holds what was observed."""
+        return True
+
+    def observed(self, slot: int) -> NDArray[Any]:
+        """Return what was observed in a memory."""
+        seen: NDArray[Any] = self.graph.observations[slot].reshape(self.world.observation.shape)
+        return seen
+
     def think(self, observation: Observation, state_id: StateId) -> Thought:
         """Return what stands behind a choice here, without a trace in the agent."""
         key = self.scale(observation)

@@ -25,5 +25,15 @@ class Embedding(Protocol):
     def fork(self) -> Self:
         """The same embedding for a second stream of observations, such as an evaluation beside the training."""
 
+    @property
+    def keeps_observations(self) -> bool:
+        """Whether a key tells what was observed."""
+
+    def observed(self, key: Key) -> Array:
+        """The observation that has this key, where keys tell it."""
+
+    def take_in(self, keys: Key) -> Key | None:
+        """Learn from the keys of a whole episode; return what stored keys must be multiplied by, if anything."""
+
     def arrays(self) -> dict[str, Array]:
         """What a checkpoint must hold to restore this embedding."""

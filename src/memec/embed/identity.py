@@ -18,6 +18,8 @@ FIRST_SCALE = 500
 class Identity:
     """Take observations of `size` numbers, flattened, for float32 keys."""
 
+    keeps_observations = True
+
     def __init__(self, size: int) -> None:
         self.key_size = size
         self._shape = (size,)
@@ -43,6 +45,10 @@ class Identity:
     def observed(self, key: Key) -> Key:
         """The observation that has this key."""
         return key
+
+    def take_in(self, keys: Key) -> Key | None:
+        """Nothing is learned."""
+        return None
 
     def fork(self) -> Self:
         """Nothing is remembered between observations, so this embedding serves any number of streams."""

@@ -39,6 +39,8 @@ class GaussianProjection:
     Any other type of number is projected as float32, as it is.
     """
 
+    keeps_observations = False
+
     def __init__(
         self,
         shape: tuple[int, ...],
@@ -126,6 +128,14 @@ class GaussianProjection:
     def _check_pixels(self, observations: Array) -> None:
         if observations.dtype != np.uint8:
             raise MemecError(f"Pixels must be of type uint8, but these are {observations.dtype}.")
+
+    def observed(self, key: Key) -> Array:
+        """No key tells what was observed."""
+        raise MemecError("A projected key does not tell what was observed.")
+
+    def take_in(self, keys: Key) -> Key | None:
+        """Nothing is learned."""
+        return None
 
     def fork(self) -> Self:
         """The same projection, sharing its matrix, for a second stream of observations."""

@@ -9,13 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memec.agents import MFEC, NEC, VPEC
-from memec.agents.memories import Memories
-from memec.embed import Identity
+from memec.agents.memories import Memories, Remembering
 from memec.envs.rooms import Room
 from memec.errors import MemecError
-from memec.graph import Graph
-from memec.memory import Memory
 from memec.train.protocol import Observation, StateId
 from memec.train.seeds import Seeds
 from memec.watch.drawing import THUMBNAIL, can_draw, draw_observation, png
@@ -70,11 +66,9 @@ class Explorer:
         self._stopped = stopped
 
     @property
-    def memory(self) -> Memory | Graph | None:
-        """The agent's memory, where it has one."""
-        if isinstance(self.agent, VPEC):
-            return self.agent.graph
-        return self.agent.memory if isinstance(self.agent, MFEC | NEC) else None
+    def memory(self) -> Remembering | None:
+        """What keeps the agent's memories, where it has any."""
+        return self.agent.remembering
 
     def episode(self, seed: int, exploring: bool) -> dict[str, Any]:
         """Play an episode, and return what does not need its memories."""
@@ -179,28 +173,17 @@ class Explorer:
         return observation is not None and (observation.dtype == np.uint8 or can_draw(self._drawing_world))
 
     def _observed(self, slot: int) -> NDArray[Any] | None:
-        """Return what was observed in a memory: from its key where that tells it, else what was kept."""
-        agent, memory = self.agent, self.memory
-        if memory is None or not 0 <= slot < len(memory.keys):
-            return None
-        if isinstance(memory, Graph):
-            observation: NDArray[np.float32] = memory.observations[slot]
-            return observation.reshape(self._world.observation.shape)
-        if isinstance(agent, MFEC) and isinstance(agent.embed, Identity):
-            return agent.embed.observed(memory.keys[slot])
-        return agent.pictures.of(slot) if isinstance(agent, MFEC | NEC) and agent.pictures is not None else None
+        """Return what was observed in a memory, where that is known."""
+        memory = self.memory
+        return None if memory is None or not 0 <= slot < len(memory.keys) else self.agent.observed(slot)
 
     def _note(self) -> str:
         """Return why memories have no pictures, where they have none."""
-        agent = self.agent
         if self.memory is None:
-            return f"A {agent.name} agent has no memories: its values come from its network alone."
-        told_by_key = isinstance(agent, VPEC) or (isinstance(agent, MFEC) and isinstance(agent.embed, Identity))
-        drawable = self._world.observation.kind == "frames" or can_draw(self._drawing_world)
-        if not drawable:
+            return f"A {self.agent.name} agent has no memories: its values come from its network alone."
+        if self._world.observation.kind != "frames" and not can_draw(self._drawing_world):
             return "This environment's observations cannot be drawn one by one, so memories have no pictures."
-        kept = isinstance(agent, MFEC | NEC) and agent.pictures is not None
-        return "" if told_by_key or kept else HOW_TO_KEEP
+        return "" if self.agent.keeps_observations else HOW_TO_KEEP
 
 
 def _spread(memories: Memories) -> float:

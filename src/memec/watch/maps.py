@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memec.agents import Agent
+from memec.agents.memories import Remembering
 from memec.envs.rooms import Room
 from memec.envs.state_id import state_id
-from memec.graph import Graph
-from memec.memory import Memory
 
 MOST_POINTS = 3_000
 """More points than this make a browser slow and a map no clearer."""
@@ -42,7 +41,7 @@ def room_map(agent: Agent, room: Room) -> dict[str, Any]:
 class Plane:
     """The two directions in which the keys of a memory differ the most (principal components)."""
 
-    def __init__(self, memory: Memory | Graph) -> None:
+    def __init__(self, memory: Remembering) -> None:
         used = memory.used()
         chosen = np.random.default_rng(0).permutation(used)[:MOST_POINTS]
         self._memory = memory

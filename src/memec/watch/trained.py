@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from memec.agents import AGENTS, MFEC, NEC, Agent
+from memec.agents import AGENTS, Agent
 from memec.envs.world import World
 from memec.errors import MemecError
 from memec.experiments.run import settings_of, strategy_of, world_for
@@ -52,7 +52,7 @@ def load_trained(path: Path, env: str | None = None, explore: str | None = None,
 def _load_pictures(trained: Trained) -> None:
     """Give the agent the pictures of its memories, where the run kept some."""
     agent = trained.agent
-    pictures = agent.pictures if isinstance(agent, MFEC | NEC) else None
+    pictures = agent.pictures
     if pictures is None:
         return
     ((name, journal),) = pictures.journals().items()
