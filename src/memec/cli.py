@@ -70,6 +70,10 @@ RunsStrategy = Annotated[
     str | None,
     typer.Option(help="The run's strategy, where it is a module:Name to import.", callback=_look_here_too),
 ]
+RunsEmbedding = Annotated[
+    str | None,
+    typer.Option(help="The run's embedding, where it is a module:Name to import.", callback=_look_here_too),
+]
 
 
 @app.command()
@@ -96,6 +100,14 @@ def train(
             metavar="NAME",
             help="epsilon-greedy, boltzmann, mellowmax, mellowmax-auto, ucb, ucb-calibrated, thompson, "
             "thompson-calibrated, or one of yours by module:Name. Default: the preset's.",
+            callback=_look_here_too,
+        ),
+    ] = None,
+    embed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="module:Name",
+            help="mfec: an embedding of yours. Default: memec's own.",
             callback=_look_here_too,
         ),
     ] = None,
@@ -134,22 +146,22 @@ def train(
     """
     from memec.envs.world import make_again
     from memec.experiments import run as experiment
+    from memec.experiments.plugged import KINDS, made_parts
     from memec.experiments.presets import default_agent, settings_for
-    from memec.experiments.run_settings import changes_from, environment_from, keeping_frames, on_device, own_strategy
-    from memec.explore import full_name
+    from memec.experiments.run_settings import changes_from, environment_from, keeping_frames, on_device
 
     if resume is not None:
-        kept = ("resume", "steps", "env", "log", "explore")
+        kept = ("resume", "steps", "env", "log", "explore", "embed")
         given = [name for name in _given_options(context) if name not in kept]
         if given:
             raise MemecError(f"A resumed run keeps its settings: leave out --{given[0].strip('_').replace('_', '-')}.")
-        _show(experiment.resume(resume, env=env, explore=explore, steps=steps, log=log))
+        _show(experiment.resume(resume, env=env, explore=explore, embed=embed, steps=steps, log=log))
     if env is None:
         raise MemecError("Say which environment to train in, such as CartPole-v1, or which run to --resume.")
     options = {"omega": omega, "temperature": temperature, "epsilon_final": epsilon_final, "bonus": bonus}
     world = make_again(environment_from(env, set_ or []), training=True)
     if explore is not None:
-        explore = full_name(explore)
+        explore = KINDS["explore"].full_name(explore)
     else:
         explore = next((STRATEGY_OF[name] for name, value in options.items() if value is not None), None)
     if agent is None:
@@ -161,15 +173,17 @@ def train(
     base = settings_for(env, world.observation.kind, agent=agent, preset=preset, explore=explore)
     named: dict[str, Any] = {"training": {"steps": steps, "evaluate_every_steps": evaluate_every}, "seed": seed}
     named["agent"] = {"explore": {name: value for name, value in options.items() if value is not None}}
+    if embed is not None:
+        named["agent"]["embed"] = {"name": KINDS["embed"].full_name(embed)}
     if device is not None:
         base = on_device(base, device)
     if keep_frames:
         base = keeping_frames(base)
     settings = base.changed(named).changed(changes_from(set_ or [], agent))
-    strategy, settings = own_strategy(settings)
+    parts, settings = made_parts(settings)
     folder = out or experiment.new_folder(settings)
     command = shlex.join(["memec", *sys.argv[1:]])
-    _show(experiment.run(settings, folder, preset=preset, command=command, log=log, world=world, explore=strategy))
+    _show(experiment.run(settings, folder, preset=preset, command=command, log=log, world=world, parts=parts))
 
 
 def _given_options(context: typer.Context) -> list[str]:
@@ -195,6 +209,7 @@ def evaluate(
     episodes: Annotated[int, typer.Option(help="Greedy episodes to play.")] = 10,
     env: RunsEnvironment = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the episodes. Default: the run's.")] = None,
+    embed: RunsEmbedding = None,
     video: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Film the first of the episodes: a name in .mp4 or .gif.")
     ] = None,
@@ -205,8 +220,8 @@ def evaluate(
     if video is not None:
         from memec.watch.video import record_video
 
-        typer.echo(f"Video: {record_video(run, video, env=env, seed=seed)}")
-    result = evaluate_run(run, episodes, env=env, seed=seed)
+        typer.echo(f"Video: {record_video(run, video, env=env, seed=seed, embed=embed)}")
+    result = evaluate_run(run, episodes, env=env, seed=seed, embed=embed)
     typer.echo(
         f"{result.episodes} greedy episodes: score {result.mean_score:.5g} +- {result.std_score:.4g} "
         f"(lowest {result.min_score:.5g}, highest {result.max_score:.5g}), {result.mean_length:.5g} steps each"
@@ -310,11 +325,12 @@ def watch(
     port: Annotated[int, typer.Option(help="The port of the page. Default: a free one.")] = 0,
     env: RunsEnvironment = None,
     explore: RunsStrategy = None,
+    embed: RunsEmbedding = None,
 ) -> None:
     """Open a page that shows a run live and the memories behind each decision, for this machine only."""
     from memec.watch.server import watch as serve
 
-    serve(run, port=port, env=env, explore=explore, say=typer.echo)
+    serve(run, port=port, env=env, parts={"explore": explore, "embed": embed}, say=typer.echo)
 
 
 @app.command(name="list")

@@ -63,14 +63,14 @@ class Plugins:
         return found
 
 
-def made(kind: str, plugin: Any, method: str, options: dict[str, Any]) -> Any:
-    """Return an object that has this method: made with these options, or the plugin itself where it is no class."""
-    if callable(getattr(plugin, method, None)) and not isinstance(plugin, type):
+def made(kind: str, plugin: Any, sign: str, options: dict[str, Any]) -> Any:
+    """Return an object made with these options, or the plugin itself where it is one: by its `sign`, an attribute."""
+    if is_made(plugin, sign):
         if options:
             raise MemecError(f"The {kind} {name_of(plugin)} is an object already and takes no settings.")
         return plugin
     if not callable(plugin):
-        raise MemecError(f"{name_of(plugin)} is no {kind}: it has no method {method}.")
+        raise MemecError(f"{name_of(plugin)} is no {kind}: it has no {sign}.")
     try:
         return plugin(**options)
     except MemecError:
@@ -80,6 +80,11 @@ def made(kind: str, plugin: Any, method: str, options: dict[str, Any]) -> Any:
         raise MemecError(
             f"The {kind} {name_of(plugin)} cannot be made with {said}: {type(error).__name__}: {one_line(error)}"
         ) from error
+
+
+def is_made(plugin: Any, sign: str) -> bool:
+    """Return whether this is an object with that attribute, not a class whose objects have it."""
+    return hasattr(plugin, sign) and not isinstance(plugin, type)
 
 
 def name_of(plugin: Any) -> str:

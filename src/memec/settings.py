@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from types import UnionType
-from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
@@ -12,6 +12,8 @@ from memec.errors import MemecError, unknown_name
 S = TypeVar("S", bound="Settings")
 NO_PART = ("union_tag_invalid", "union_tag_not_found", "model_type", "model_attributes_type")
 """What pydantic calls it when something is given for a part that cannot be one."""
+FOREIGN = "foreign"
+"""How the settings of what is none of memec's are told from its own."""
 PLAIN = (str, int, float, dict, list, type(None))
 
 
@@ -21,6 +23,9 @@ class Settings(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True, use_attribute_docstrings=True
     )
+
+    tag: ClassVar[str] = ""
+    """What tells these settings from others in the same place, where their name does not."""
 
     @classmethod
     def read(cls, content: Any) -> Self:
@@ -51,7 +56,7 @@ def setting_names(settings: type[Settings], prefix: str = "") -> Iterator[tuple[
         nested = list(_models_in(field.annotation))
         if not nested:
             yield prefix + name, field
-        for model in nested:
+        for model in (model for model in nested if model.tag != FOREIGN):
             yield from setting_names(model, f"{prefix}{name}.")
 
 
@@ -123,5 +128,7 @@ def _foreign(setting: str, value: Any) -> MemecError:
 
 
 def _tag(model: type[Settings]) -> str | None:
+    if model.tag:
+        return model.tag
     field = model.model_fields.get("name")
     return field.default if field is not None and isinstance(field.default, str) else None

@@ -73,7 +73,7 @@ def test_a_strategy_of_ones_own_keeps_the_rest_of_the_tuned_preset() -> None:
 
 @pytest.mark.parametrize("explore", ["ucb", "thompson"])
 def test_d3qn_refuses_what_needs_uncertainty(explore: str) -> None:
-    with pytest.raises(MemecError, match="choose epsilon-greedy, boltzmann or mellowmax"):
+    with pytest.raises(MemecError, match="which d3qn does not have: choose from epsilon-greedy, boltzmann, mellowmax"):
         preset("CartPole-v1", "d3qn", explore)
 
 

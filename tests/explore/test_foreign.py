@@ -119,7 +119,7 @@ def test_without_it_a_saved_agent_acts_but_does_not_explore_and_loses_nothing(tm
     loaded.save(tmp_path / "again")
     whole = MFEC.load(tmp_path / "again", explore=EpsilonByScore())
     np.testing.assert_array_equal(whole.arrays()["insight.scores"][:-1], agent.arrays()["insight.scores"][:-1])
-    with pytest.raises(MemecError, match=r"explores by .*EpsilonByScore.* pass it as explore=.*not .*mellowmax"):
+    with pytest.raises(MemecError, match=r"has the explore .*EpsilonByScore.* pass it as explore=.*not .*mellowmax"):
         MFEC.load(tmp_path / "agent", explore=Mellowmax())
     with pytest.raises(MemecError, match=r'window": 3'):
         MFEC.load(tmp_path / "agent", explore=EpsilonByScore(window=3))

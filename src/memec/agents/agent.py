@@ -19,7 +19,8 @@ from memec.agents.pictures import Pictures
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
-from memec.explore import Belief, ForeignSettings, Strategy, in_use, taken_up
+from memec.explore import Belief, Strategy, in_use, taken_up
+from memec.foreign import ForeignSettings
 from memec.train.checkpoint import CheckpointSettings
 from memec.train.evaluation import worlds_for_evaluation
 from memec.train.events import Event
@@ -257,12 +258,13 @@ class Agent(ABC):
             raise MemecError(f"The agent cannot be saved to {path}: {error.strerror or error}.") from None
 
     @classmethod
-    def load(cls, path: str | Path, env: Env | None = None, *, explore: Any = None) -> Self:
+    def load(cls, path: str | Path, env: Env | None = None, **parts: Any) -> Self:
         """Return the agent that `save` wrote, with identical behaviour.
 
         Its environment is made again as it was recorded unless `env` gives one; an id that names a module is never
-        followed, and where it cannot be made again it has to be given. Nor is a strategy followed that is none of
-        memec's: without it, as `explore`, the agent acts but does not explore.
+        followed, and where it cannot be made again it has to be given. Nor are `parts` followed that are none of
+        memec's, such as `explore` or `embed`: they must be passed again. Without its strategy an agent acts but does
+        not explore.
         """
         path = Path(path)
         arrays, about = read_arrays(path)
@@ -275,8 +277,8 @@ class Agent(ABC):
                 raise MemecError(f"{path} holds a {about.get('agent')!r} agent, not {cls.name!r}.")
             settings = cls.settings_type.read(about["settings"])
             cls.check_claims(settings, about, {name: array.shape for name, array in arrays.items()})
-            agent = cls.from_settings(env, settings, explore=explore, seed=int(about["seed"]))
-            agent._refuse_other_strategy(settings, path)
+            agent = cls.from_settings(env, settings, seed=int(about["seed"]), **parts)
+            agent._refuse_other_parts(settings, path)
             agent._take_over(arrays, about, path)
             agent._loop.skip_to(about["loop"])
             agent.abandon_episode()
@@ -299,18 +301,21 @@ class Agent(ABC):
                 same &= made == own
             # a setting that the file does not know yet is as it was then
             settings = self.settings_type.read(about["settings"]) if same else self.settings
-            self._refuse_other_strategy(settings, source)
+            self._refuse_other_parts(settings, source)
             if not same or settings != self.settings:
                 raise MemecError(f"{source} belongs to an agent with other settings, another seed or environment.")
             self._take_over(arrays, about, source)
             self._loop.restore(part_of(arrays, "loop."), about["loop"])
 
-    def _refuse_other_strategy(self, recorded: ExploringSettings, source: Path) -> None:
-        """Say which strategy of others is missing, or is not the one that it was."""
-        there, here = recorded.explore, self.settings.explore
-        if isinstance(there, ForeignSettings) and there != here:
-            was, given = (json.dumps(each.model_dump(mode="json")) for each in (there, here))
-            raise MemecError(f"{source} explores by {was}, which is none of memec's: pass it as explore=, not {given}.")
+    def _refuse_other_parts(self, recorded: ExploringSettings, source: Path) -> None:
+        """Say which part that is none of memec's is missing, or is not the one that it was."""
+        for name, there in recorded:
+            here = getattr(self.settings, name)
+            if isinstance(there, ForeignSettings) and there != here:
+                was, given = (json.dumps(each.model_dump(mode="json")) for each in (there, here))
+                raise MemecError(
+                    f"{source} has the {name} {was}, which is none of memec's: pass it as {name}=..., not {given}."
+                )
 
     def _about(self) -> dict[str, Any]:
         return {
@@ -342,10 +347,10 @@ class Agent(ABC):
         """Return settings for an environment of which only the kind of observation is known."""
 
     @classmethod
-    def from_settings(cls, env: Env, settings: Any, *, explore: Any = None, seed: int = 0) -> Self:
-        """Make the agent from its settings, as the command line does; a strategy of others must be passed again."""
+    def from_settings(cls, env: Env, settings: Any, *, seed: int = 0, **parts: Any) -> Self:
+        """Make the agent from its settings, as the command line does; parts that are none of memec's must be passed."""
         made: Callable[..., Self] = cls
-        return made(env, settings=settings, explore=explore, seed=seed)
+        return made(env, settings=settings, seed=seed, **parts)
 
     def _evaluation_worlds(self, env: Env | None, settings: TrainingSettings) -> list[World]:
         if isinstance(env, World):

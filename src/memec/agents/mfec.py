@@ -13,7 +13,7 @@ from memec.agents.exploring import ExploringSettings
 from memec.agents.memories import Memories, Thought, memories_behind
 from memec.agents.pictures import make_pictures
 from memec.agents.returns import Truncation, after_a_cut, discounted_returns, uncertain_steps
-from memec.embed import Embedding, EmbedSettings, key_size_of, make_embedding
+from memec.embed import AnyEmbedSettings, Embedding, EmbedSettings, key_size_of, make_embedding, taken_up
 from memec.envs.world import World
 from memec.errors import MemecError
 from memec.explore import (
@@ -45,7 +45,7 @@ class MFECSettings(ExploringSettings):
     """How much a reward one step later is worth (gamma)."""
     memory: MemorySettings = MemorySettings()
     explore: ExploreSettings = Mellowmax()
-    embed: EmbedSettings = EmbedSettings()
+    embed: AnyEmbedSettings = EmbedSettings()
     truncation: Truncation = "terminal"
     """What the return of an episode cut off by a time limit is taken for."""
 
@@ -83,17 +83,18 @@ class MFEC(Agent):
         *,
         explore: AnyStrategy | str | None = None,
         memory: MemorySettings | dict[str, Any] | None = None,
-        embed: EmbedSettings | dict[str, Any] | None = None,
+        embed: Any = None,
         discount: float | None = None,
         truncation: Truncation | None = None,
         seed: int = 0,
         settings: MFECSettings | None = None,
     ) -> None:
+        embed, self._own_embedding = taken_up(embed)
         changes = {"explore": explore, "memory": memory, "embed": embed, "discount": discount, "truncation": truncation}
         super().__init__(env, settings, changes, seed)
         fit = self.world.observation
         self._embedding: Embedding | None = None
-        key_size = key_size_of(self.settings.embed, fit.shape, fit.dtype)
+        key_size = key_size_of(self.settings.embed, fit.shape, fit.dtype, self._own_embedding)
         self.memory = Memory(self.settings.memory, self.world.actions, key_size, seed=self.seeds.number("network", 1))
         self.pictures = make_pictures(self.memory, fit.shape, fit.dtype)
         # The episode under way, decision by decision.
@@ -106,8 +107,7 @@ class MFEC(Agent):
     def embed(self) -> Embedding:
         """What turns observations into keys; made when first needed, so that nothing is drawn for a restored agent."""
         if self._embedding is None:
-            fit = self.world.observation
-            self._embedding = make_embedding(self.settings.embed, fit.shape, fit.dtype, self.seeds.number("network"))
+            self._embedding = self._make_embedding()
         return self._embedding
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:
@@ -226,8 +226,7 @@ class MFEC(Agent):
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
         self.decisions.restore(arrays)
-        fit = self.world.observation
-        self._embedding = make_embedding(self.settings.embed, fit.shape, fit.dtype, arrays=part_of(arrays, "embed."))
+        self._embedding = self._make_embedding(part_of(arrays, "embed."))
         if self._embedding.key_size != self.memory.key_size:
             raise MemecError("The saved projection does not fit: its keys are not of the size the settings say.")
         self.memory.restore(part_of(arrays, "memory."))
@@ -268,6 +267,10 @@ class MFEC(Agent):
         changed = self.memory.write(actions, _rows(self._keys[:count]), returns, ids, steps)
         if self.pictures is not None:
             self.pictures.keep(self.memory, changed, np.array(actions), ids)
+
+    def _make_embedding(self, arrays: Arrays | None = None) -> Embedding:
+        fit, seed = self.world.observation, self.seeds.number("network")
+        return make_embedding(self.settings.embed, fit.shape, fit.dtype, seed, arrays, self._own_embedding)
 
     def _rescale(self) -> None:
         """Learn the scale of observations from the episode, and let the stored keys follow a new one."""

@@ -1,6 +1,7 @@
 """One experiment from its settings to its run folder."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,8 +12,8 @@ from memec.envs.modules import import_module_of
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make_again
 from memec.errors import MemecError, saying_what_is_wrong
+from memec.experiments.plugged import foreign_parts, parts_again
 from memec.experiments.run_settings import RunSettings
-from memec.explore import ForeignSettings, Strategy, full_name, make_strategy
 from memec.train import Evaluation, RunFolder, Seeds, evaluating
 from memec.train.run_folder import Status
 from memec.train.stopping import exit_status
@@ -61,18 +62,18 @@ def run(
     progress: bool = True,
     log: str | None = None,
     world: World | None = None,
-    explore: Strategy | None = None,
+    parts: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Begin a new run in a folder of its own; `log` names a further form to record it in, such as tensorboard.
 
-    A world that was made already is used if it is the one that the settings mean. A strategy that is none of memec's is
-    passed as it is.
+    A world that was made already is used if it is the one that the settings mean. `parts` that are none of memec's are
+    passed as they are.
     """
     tensorboard = log_named(log, path)
     if world is not None and world.recorded != settings.environment:
         world.close()
         world = None
-    agent = _agent(settings, world, explore)  # what cannot be made must not leave a folder behind
+    agent = _agent(settings, world, parts or {})  # what cannot be made must not leave a folder behind
     agent.check_budget(settings.training.steps)
     folder = begin_run(path, agent, settings.training, settings.checkpoint, preset=preset, command=command)
     return _carry_out(settings, folder, agent, progress=progress, take_up=False, log=tensorboard)
@@ -83,6 +84,7 @@ def resume(
     *,
     env: str | None = None,
     explore: str | None = None,
+    embed: str | None = None,
     steps: int | None = None,
     progress: bool = True,
     log: str | None = None,
@@ -99,13 +101,13 @@ def resume(
         settings = settings.changed({"training": {"steps": steps}})
     if folder.record().get("status") == "finished" and steps in (None, asked_before):
         return Outcome(path, "finished", 0, [], nothing_to_do=True)
-    strategy = strategy_of(folder, settings, explore, needed=True)
+    parts = parts_again(folder, settings, {"explore": explore, "embed": embed}, needed=("explore", "embed"))
     if folder.checkpoints.files():
         about, shapes, file = folder.checkpoints.outline(folder.record()["id"])
         with saying_what_is_wrong(file):
             AGENTS[settings.agent.name].check_claims(settings.agent, about, shapes)
     tensorboard = log_named(log, path)
-    agent = _agent(settings, None, strategy)
+    agent = _agent(settings, None, parts)
     return _carry_out(settings, folder, agent, progress=progress, take_up=True, log=tensorboard)
 
 
@@ -135,29 +137,15 @@ def settings_of(folder: RunFolder, env: str | None = None, way: str = "--env {en
     return settings
 
 
-def strategy_of(
-    folder: RunFolder, settings: RunSettings, explore: str | None, *, needed: bool = False
-) -> Strategy | None:
-    """Return the strategy of a run where it is none of memec's: it is imported only if the user names it as well."""
-    recorded = settings.agent.explore
-    if explore is not None and full_name(explore) != recorded.name:
-        raise MemecError(f"{folder.path} explores by {recorded.name}, not by {explore}.")
-    if not isinstance(recorded, ForeignSettings):
-        return None
-    if explore is not None:
-        return make_strategy(recorded)
-    if needed:
-        said = f"memec train --resume {shlex.quote(str(folder.path))} --explore {shlex.quote(recorded.name)}"
-        raise MemecError(f"{folder.path} explores by what is none of memec's: if you trust it, say so with {said}")
-    return None
-
-
-def evaluate_run(path: Path, episodes: int, *, env: str | None = None, seed: int | None = None) -> Evaluation:
+def evaluate_run(
+    path: Path, episodes: int, *, env: str | None = None, seed: int | None = None, embed: str | None = None
+) -> Evaluation:
     """Try out the agent of a run, greedily, in fresh episodes."""
     folder = RunFolder.open(path)
     settings = settings_of(folder, env)
     checkpoint = folder.checkpoints.newest(folder.record()["id"], rows=False)
-    agent = AGENTS[settings.agent.name].load(checkpoint.file, world_for(settings, training=True))
+    parts = parts_again(folder, settings, {"embed": embed}, needed=("embed",))
+    agent = AGENTS[settings.agent.name].load(checkpoint.file, world_for(settings, training=True), **parts)
     protocol = settings.training.changed({"evaluation_episodes": episodes})
     worlds = evaluation_worlds_like(settings.environment, agent.world.observation.kind, episodes)
     seeds = Seeds(settings.seed if seed is None else seed)
@@ -170,11 +158,12 @@ def evaluate_run(path: Path, episodes: int, *, env: str | None = None, seed: int
             return evaluation
 
 
-def _agent(settings: RunSettings, world: World | None, explore: Strategy | None) -> Agent:
-    if explore is None and isinstance(settings.agent.explore, ForeignSettings):
-        raise MemecError(f"To explore by {settings.agent.explore.name}, which is none of memec's, pass it as it is.")
+def _agent(settings: RunSettings, world: World | None, parts: Mapping[str, Any]) -> Agent:
+    for name, record in foreign_parts(settings).items():
+        if name not in parts:
+            raise MemecError(f"The {name} {record.name} is none of memec's: pass it as it is.")
     world = world or world_for(settings, training=True)
-    return AGENTS[settings.agent.name].from_settings(world, settings.agent, explore=explore, seed=settings.seed)
+    return AGENTS[settings.agent.name].from_settings(world, settings.agent, seed=settings.seed, **parts)
 
 
 def _carry_out(

@@ -8,7 +8,6 @@ from pydantic import NonNegativeInt
 from memec.agents import AGENTS, AnyAgentSettings
 from memec.envs.recorded import EnvironmentSettings
 from memec.errors import MemecError, unknown_name
-from memec.explore import ForeignSettings, Strategy, make_strategy
 from memec.settings import Settings, setting_names
 from memec.train import TrainingSettings
 from memec.train.checkpoint import CheckpointSettings
@@ -73,15 +72,6 @@ def environment_from(env: str, assignments: list[str]) -> EnvironmentSettings:
     own = [assignment.strip() for assignment in assignments if assignment.strip().startswith("environment.")]
     told: dict[str, Any] = changes_from(own, next(iter(AGENTS))).get("environment", {})
     return EnvironmentSettings.read({"id": env} | told)
-
-
-def own_strategy(settings: RunSettings) -> tuple[Strategy | None, RunSettings]:
-    """Make the strategy that the user named, where it is none of memec's, and return all settings with its own."""
-    explore = settings.agent.explore
-    if not isinstance(explore, ForeignSettings):
-        return None, settings
-    strategy = make_strategy(explore)
-    return strategy, settings.changed({"agent": {"explore": strategy.settings}})
 
 
 def known_names(agent: str) -> list[str]:

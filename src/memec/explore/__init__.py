@@ -15,7 +15,7 @@ from memec.explore.by_name import (
 )
 from memec.explore.epsilon_greedy import EpsilonGreedy
 from memec.explore.exploration import Exploration
-from memec.explore.foreign import Foreign, ForeignSettings
+from memec.explore.foreign import Foreign, ForeignStrategySettings
 from memec.explore.greedy import Greedy, evaluated
 from memec.explore.insight import Insight
 from memec.explore.mellowmax import Mellowmax, mellowmax_policy
@@ -36,7 +36,7 @@ __all__ = [
     "Exploration",
     "ExploreSettings",
     "Foreign",
-    "ForeignSettings",
+    "ForeignStrategySettings",
     "Greedy",
     "Insight",
     "Mellowmax",

@@ -7,7 +7,7 @@ from pydantic import Discriminator, Tag
 from memec.errors import unknown_name
 from memec.explore.boltzmann import Boltzmann
 from memec.explore.epsilon_greedy import EpsilonGreedy
-from memec.explore.foreign import Foreign, ForeignSettings, Missing, make_foreign
+from memec.explore.foreign import Foreign, ForeignStrategySettings, Missing, make_foreign
 from memec.explore.greedy import Greedy
 from memec.explore.mellowmax import Mellowmax
 from memec.explore.mellowmax_auto import MellowmaxAuto
@@ -16,6 +16,7 @@ from memec.explore.strategy import Strategy
 from memec.explore.thompson import Thompson, ThompsonCalibrated
 from memec.explore.ucb import UCB, UCBCalibrated
 from memec.plugins import Plugins, name_of
+from memec.settings import FOREIGN
 
 AnyStrategy = (
     EpsilonGreedy
@@ -46,7 +47,6 @@ STRATEGIES: dict[str, type[AnyStrategy]] = {
 
 PLUGINS = Plugins("strategy", "memec.strategies", STRATEGIES)
 """Those of others."""
-FOREIGN = "foreign"
 
 
 def _which(content: Any) -> Any:
@@ -66,7 +66,7 @@ ExploreSettings = Annotated[
     | Annotated[ThompsonCalibrated, Tag("thompson-calibrated")]
     | Annotated[Greedy, Tag("greedy")]
     | Annotated[Optimism, Tag("optimism")]
-    | Annotated[ForeignSettings, Tag(FOREIGN)],
+    | Annotated[ForeignStrategySettings, Tag(FOREIGN)],
     Discriminator(_which),
 ]
 """Any strategy, as a field of settings: its `name` says which."""
@@ -84,7 +84,7 @@ def full_name(name: str) -> str:
     return name if name in STRATEGIES else name_of(PLUGINS.find(name))
 
 
-def make_strategy(settings: ForeignSettings) -> Foreign:
+def make_strategy(settings: ForeignStrategySettings) -> Foreign:
     """Make a strategy of others that the user asks for: it is imported."""
     return make_foreign(PLUGINS.find(settings.name), settings.options)
 
@@ -92,8 +92,12 @@ def make_strategy(settings: ForeignSettings) -> Foreign:
 def taken_up(explore: Any) -> tuple[Any, Strategy | None]:
     """Return how settings describe what a user passed as a strategy, and the strategy where that is none of memec's."""
     if isinstance(explore, str) and explore not in STRATEGIES:
-        own: Strategy = make_foreign(PLUGINS.find(explore), {})
-    elif explore is None or isinstance(explore, str | dict | ForeignSettings) or type(explore) in STRATEGIES.values():
+        own = make_foreign(PLUGINS.find(explore), {})
+    elif (
+        explore is None
+        or isinstance(explore, str | dict | ForeignStrategySettings)
+        or type(explore) in STRATEGIES.values()
+    ):
         return explore, None
     else:
         own = explore if isinstance(explore, Foreign) else Foreign(explore)
@@ -101,6 +105,6 @@ def taken_up(explore: Any) -> tuple[Any, Strategy | None]:
     return own.settings, own
 
 
-def in_use(settings: AnyStrategy | ForeignSettings) -> Strategy:
+def in_use(settings: AnyStrategy | ForeignStrategySettings) -> Strategy:
     """Return the strategy that settings mean; one of others must have been passed, or is missing."""
-    return Missing(settings) if isinstance(settings, ForeignSettings) else settings
+    return Missing(settings) if isinstance(settings, ForeignStrategySettings) else settings

@@ -10,69 +10,46 @@ All that one must have is `choose(belief, step, rng) -> int`. It may have:
 - `insight()`, instead of observing itself: what learns for it (`memec.explore.Insight`).
 """
 
-import json
 from collections.abc import Generator as Generated
 from collections.abc import Sequence
-from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from contextlib import AbstractContextManager, contextmanager
 from operator import index
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
 from memec.errors import MemecError, OutsideError
 from memec.explore.belief import Belief, Floats
 from memec.explore.insight import Insight
 from memec.explore.strategy import Need
-from memec.plugins import made, name_of, one_line
-from memec.settings import Settings
-
-SAVED = ("bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float32", "float64")
-REPR = "repr"
-"""Where a strategy's own text about itself is recorded that has no fields."""
+from memec.foreign import ForeignSettings, description, learned_arrays, naming
+from memec.plugins import is_made, made, name_of
 
 
-class ForeignSettings(Settings):
-    """What is recorded of a strategy that is none of memec's: its class, and what it is set to."""
+class ForeignStrategySettings(ForeignSettings):
+    """What is recorded of a strategy that is none of memec's."""
 
-    model_config = ConfigDict(extra="allow")
     needs: ClassVar[Need] = "values"
-    name: str = Field(pattern=r"^[^:]+:[^:]+$")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What it is made with."""
-        return {name: value for name, value in (self.model_extra or {}).items() if name != REPR}
 
 
-def describe(own: Any, options: dict[str, Any] | None = None, name: str | None = None) -> ForeignSettings:
-    """Return the record of a strategy: its fields where it has some, else what it was made with and its repr."""
-    if isinstance(own, BaseModel):
-        found = own.model_dump(mode="json")
-    elif is_dataclass(own):
-        found = {field.name: getattr(own, field.name) for field in fields(own) if field.init}
-    else:
-        found = dict(options or {})
-        if f" at 0x{id(own):x}>" not in repr(own):  # which would say nothing about it
-            found[REPR] = repr(own)
-    plain = {key: _plain(value) for key, value in found.items() if key != "name"}
-    return ForeignSettings.read(plain | {"name": name or name_of(type(own))})
+def describe(own: Any, options: dict[str, Any] | None = None, name: str | None = None) -> ForeignStrategySettings:
+    """Return the record of a strategy."""
+    return ForeignStrategySettings.read(description(own, options, name))
 
 
 def make_foreign(plugin: Any, options: dict[str, Any]) -> "Foreign":
     """Make a strategy of what a user named."""
     own = made("strategy", plugin, "choose", options)
-    name = name_of(plugin) if isinstance(plugin, type) or not hasattr(plugin, "choose") else None
+    name = None if is_made(plugin, "choose") else name_of(plugin)
     return Foreign(own, describe(own, options, name))
 
 
 class Foreign:
     """A strategy of the user's own as agents see it."""
 
-    def __init__(self, own: Any, settings: ForeignSettings | None = None) -> None:
+    def __init__(self, own: Any, settings: ForeignStrategySettings | None = None) -> None:
         if isinstance(own, type):
             raise MemecError(f"explore takes an object, and {own.__name__} is a class: pass {own.__name__}(...).")
         if not callable(getattr(own, "choose", None)):
@@ -162,11 +139,7 @@ class OwnInsight(Insight):
         if not hasattr(self._own, "arrays"):
             return {}
         with _naming(self._name, "arrays"):
-            arrays = {str(name): np.array(array) for name, array in self._own.arrays().items()}
-            for name, array in arrays.items():
-                if array.dtype.name not in SAVED:
-                    raise TypeError(f"{name!r} is an array of {array.dtype}, and files hold plain numbers")
-        return arrays
+            return learned_arrays(self._own.arrays())
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Hand back what it has learned."""
@@ -185,7 +158,7 @@ class Missing:
     needs: Need = "values"
     needs_std = judges_as_released = False
 
-    def __init__(self, settings: ForeignSettings) -> None:
+    def __init__(self, settings: ForeignStrategySettings) -> None:
         self.name = settings.name
 
     def choose(self, belief: Belief, step: int, rng: Generator) -> int:
@@ -219,16 +192,8 @@ class Kept(Insight):
         self._arrays = dict(arrays)
 
 
-@contextmanager
-def _naming(strategy: str, method: str) -> Generated[None]:
-    """Say of what fails in a strategy that it failed there; what the agent has learned until then is sound."""
-    try:
-        yield
-    except Exception as error:  # whatever a user's code raises
-        what = f"raised {type(error).__name__} in {method}: {one_line(error)}"
-        if isinstance(error, ValueError) and "read-only" in str(error):
-            what = f"changed the belief that {method} was given, which may only be read"
-        raise OutsideError(f"The strategy {strategy} {what}.") from error
+def _naming(strategy: str, method: str) -> AbstractContextManager[None]:
+    return naming(f"strategy {strategy}", method, "belief")
 
 
 def _frozen(belief: Belief) -> Belief:
@@ -238,11 +203,3 @@ def _frozen(belief: Belief) -> Belief:
         if isinstance(part, np.ndarray):
             part.flags.writeable = False
     return Belief(*parts)
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON keeps as it is, or else the text that stands for it."""
-    try:
-        return json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError):
-        return repr(value)

@@ -18,7 +18,7 @@ from memec.watch.drawing import THUMBNAIL, can_draw, draw_observation, png
 from memec.watch.episode import play
 from memec.watch.maps import Plane, room_map
 from memec.watch.names import action_names
-from memec.watch.trained import Trained, drawn_world, load_trained
+from memec.watch.trained import Names, Trained, drawn_world, load_trained
 
 MOST_STEPS = 2_000
 """Steps of an episode that are shown: every one keeps its observation and its picture in memory."""
@@ -49,13 +49,9 @@ class Explorer:
     """Plays episodes of one checkpoint's agent and shows what is behind them, to one who asks at a time."""
 
     def __init__(
-        self,
-        run: Path,
-        env: str | None = None,
-        explore: str | None = None,
-        stopped: Callable[[], bool] = lambda: False,
+        self, run: Path, env: str | None = None, parts: Names = None, stopped: Callable[[], bool] = lambda: False
     ) -> None:
-        self._trained: Trained = load_trained(run, env, explore, pictures=True)
+        self._trained: Trained = load_trained(run, env, parts, pictures=True)
         self.agent = self._trained.agent
         self.step = self.agent.steps
         self._world = drawn_world(self._trained.settings)

@@ -14,6 +14,7 @@ from memec.errors import MemecError
 from memec.train import RunFolder
 from memec.watch.explorer import Explorer
 from memec.watch.live import live
+from memec.watch.trained import Names
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -53,7 +54,7 @@ def watch(
     *,
     port: int = 0,
     env: str | None = None,
-    explore: str | None = None,
+    parts: Names = None,
     say: Callable[[str], None] = print,
 ) -> None:
     """Serve the page of a run until Ctrl-C; with port 0 the system chooses a free one."""
@@ -68,7 +69,7 @@ def watch(
     RunFolder.open(run).record()
     with _listening(port) as listener:
         port = listener.getsockname()[1]
-        explorers = Explorers(run, env, explore)
+        explorers = Explorers(run, env, parts)
         config = Config(
             application(run, port, explorers),
             http=Connection,
@@ -135,8 +136,8 @@ class Guard:
 class Explorers:
     """The explorer of the newest checkpoint that was asked for. It answers one question at a time."""
 
-    def __init__(self, run: Path, env: str | None, explore: str | None) -> None:
-        self._explore = explore
+    def __init__(self, run: Path, env: str | None, parts: Names) -> None:
+        self._parts = parts
         self._run = run
         self._env = env
         self._explorer: Explorer | None = None
@@ -193,7 +194,7 @@ class Explorers:
     def _newest(self, request: "Request") -> Explorer:
         """Return the explorer of the newest checkpoint if asked for that, else the one there is."""
         if self._explorer is None or request.query_params.get("newest") == "1":
-            self._explorer = Explorer(self._run, self._env, self._explore, self._stopped.is_set)
+            self._explorer = Explorer(self._run, self._env, self._parts, self._stopped.is_set)
         return self._explorer
 
     def _loaded(self, request: "Request") -> Explorer:

@@ -1,19 +1,23 @@
 """The agent of a run as its newest checkpoint has it, with a world to play in. Nothing is written."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from memec.agents import AGENTS, Agent
 from memec.envs.world import World
 from memec.errors import MemecError
-from memec.experiments.run import settings_of, strategy_of, world_for
+from memec.experiments.plugged import parts_again
+from memec.experiments.run import settings_of, world_for
 from memec.experiments.run_settings import RunSettings
 from memec.train import RunFolder
 from memec.train.checkpoint import Checkpoint
 from memec.train.files import part_of
 
 ATTEMPTS = 5
+Names = Mapping[str, str | None] | None
+"""By which names the user gives the parts of an agent that are none of memec's."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +30,10 @@ class Trained:
     checkpoint: Checkpoint
 
 
-def load_trained(path: Path, env: str | None = None, explore: str | None = None, *, pictures: bool = False) -> Trained:
+def load_trained(path: Path, env: str | None = None, parts: Names = None, *, pictures: bool = False) -> Trained:
     """Load the agent of a run from its newest checkpoint, on request with the pictures of its memories.
 
-    A module is imported only if the user names it by `env` or `explore`; without its strategy the agent cannot explore.
+    A module is imported only if the user names it by `env` or `parts`; without its strategy the agent cannot explore.
     A run in training may remove a checkpoint while it is read: then there is a newer one.
     """
     folder = RunFolder.open(path)
@@ -37,8 +41,8 @@ def load_trained(path: Path, env: str | None = None, explore: str | None = None,
     for _ in range(ATTEMPTS):
         checkpoint = folder.checkpoints.newest(folder.record()["id"], rows=False)
         try:
-            world, strategy = world_for(settings, training=True), strategy_of(folder, settings, explore)
-            agent = AGENTS[settings.agent.name].load(checkpoint.file, world, explore=strategy)
+            made = parts_again(folder, settings, dict(parts or {}), needed=("embed",))
+            agent = AGENTS[settings.agent.name].load(checkpoint.file, world_for(settings, training=True), **made)
             trained = Trained(agent, settings, folder, checkpoint)
             if pictures:
                 _load_pictures(trained)

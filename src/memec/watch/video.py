@@ -33,12 +33,14 @@ ENCODERS: dict[str, dict[str, Any]] = {
 }
 
 
-def record_video(run: Path, file: Path, *, env: str | None = None, seed: int | None = None) -> Path:
+def record_video(
+    run: Path, file: Path, *, env: str | None = None, seed: int | None = None, embed: str | None = None
+) -> Path:
     """Film the first greedy episode that `memec evaluate` plays with this seed."""
     encoder = ENCODERS.get(file.suffix.lower())
     if encoder is None:
         raise unknown_name("kind of video", file.suffix or file.name, ENCODERS)
-    trained = load_trained(run, env)
+    trained = load_trained(run, env, {"embed": embed})
     world = drawn_world(trained.settings)
     names = action_names(world)
     rate = float(world.environment.metadata.get("render_fps") or DEFAULT_FRAMES_PER_SECOND)
