@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from memec.agents import MFEC as MFEC
     from memec.agents import NEC as NEC
     from memec.agents import VPEC as VPEC
+    from memec.agents import load as load
+    from memec.agents import register_agent as register_agent
     from memec.agents.memories import Memories as Memories
+    from memec.embed import register_embedding as register_embedding
     from memec.envs.world import World as World
     from memec.envs.world import make as make
     from memec.errors import MemecError as MemecError
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from memec.explore import Thompson as Thompson
     from memec.explore import ThompsonCalibrated as ThompsonCalibrated
     from memec.explore import UCBCalibrated as UCBCalibrated
+    from memec.explore import register_strategy as register_strategy
     from memec.memory import Memory as Memory
     from memec.memory import MemorySettings as MemorySettings
 
@@ -38,6 +42,10 @@ _HOMES = {
     "NEC": "memec.agents",
     "VPEC": "memec.agents",
     "Memories": "memec.agents.memories",
+    "load": "memec.agents",
+    "register_agent": "memec.agents",
+    "register_embedding": "memec.embed",
+    "register_strategy": "memec.explore",
     "World": "memec.envs.world",
     "make": "memec.envs.world",
     "MemecError": "memec.errors",

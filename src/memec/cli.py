@@ -60,6 +60,22 @@ def _look_here_too(env: str | None) -> str | None:
     return env
 
 
+def _agent_here(agent: str | None) -> str | None:
+    """Import an agent that is none of memec's, and return its name."""
+    if agent is None or (":" not in agent and not _is_installed(agent)):
+        return agent
+    from memec.agents import agent_named
+
+    _look_here_too(agent)
+    return agent_named(agent).name
+
+
+def _is_installed(agent: str) -> bool:
+    from importlib.metadata import entry_points
+
+    return any(entry.name == agent for entry in entry_points(group="memec.agents"))
+
+
 RunsEnvironment = Annotated[
     str | None,
     typer.Option(help="The run's environment, where it is a module:Id to import.", callback=_look_here_too),
@@ -69,6 +85,10 @@ RunsEnvironment = Annotated[
 RunsStrategy = Annotated[
     str | None,
     typer.Option(help="The run's strategy, where it is a module:Name to import.", callback=_look_here_too),
+]
+RunsAgent = Annotated[
+    str | None,
+    typer.Option(help="The run's agent, where it is a module:Name to import.", callback=_agent_here),
 ]
 RunsEmbedding = Annotated[
     str | None,
@@ -90,8 +110,9 @@ def train(
     agent: Annotated[
         str | None,
         typer.Option(
-            help="The agent; `memec list` shows them. Default: vpec, but mfec for pictures and other long "
-            "observations, for a strategy of its own and for --preset paper."
+            help="The agent; `memec list` shows them, and module:Name is one of yours. Default: vpec, but mfec for "
+            "pictures and other long observations, for a strategy of its own and for --preset paper.",
+            callback=_agent_here,
         ),
     ] = None,
     explore: Annotated[
@@ -151,7 +172,9 @@ def train(
     from memec.experiments.run_settings import changes_from, environment_from, keeping_frames, on_device
 
     if resume is not None:
-        kept = ("resume", "steps", "env", "log", "explore", "embed")
+        from memec.agents import OWN
+
+        kept = {"resume", "steps", "env", "log", "explore", "embed"} | (set() if agent in OWN else {"agent"})
         given = [name for name in _given_options(context) if name not in kept]
         if given:
             raise MemecError(f"A resumed run keeps its settings: leave out --{given[0].strip('_').replace('_', '-')}.")
@@ -210,6 +233,7 @@ def evaluate(
     env: RunsEnvironment = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the episodes. Default: the run's.")] = None,
     embed: RunsEmbedding = None,
+    agent: RunsAgent = None,
     video: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Film the first of the episodes: a name in .mp4 or .gif.")
     ] = None,
@@ -326,6 +350,7 @@ def watch(
     env: RunsEnvironment = None,
     explore: RunsStrategy = None,
     embed: RunsEmbedding = None,
+    agent: RunsAgent = None,
 ) -> None:
     """Open a page that shows a run live and the memories behind each decision, for this machine only."""
     from memec.watch.server import watch as serve

@@ -7,10 +7,10 @@ from typing import Any
 import gymnasium
 import pytest
 from tests.command import Memec
-from tests.explore.foreign import SMALL
+from tests.every_agent import SMALL
 from tests.train.torture import compare
 
-from memec.agents import AGENTS, MFEC
+from memec.agents import AGENTS, MFEC, OWN
 from memec.envs.atari import Atari
 from memec.envs.world import World, make
 from memec.errors import MemecError
@@ -37,7 +37,7 @@ def flags(settings: dict[str, Any], prefix: str = "") -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", OWN)
 def test_the_command_line_and_python_leave_the_same_run(memec: Memec, name: str) -> None:
     assert memec(
         "train", "CartPole-v1", "--agent", name, "--explore", "boltzmann", "--temperature", 2, "--steps", 200,

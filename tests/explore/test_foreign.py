@@ -13,15 +13,14 @@ from examples.own_parts.strategy import EpsilonByScore
 from numpy.random import Generator
 from pydantic import BaseModel
 
-from memec.agents import AGENTS, MFEC
+from memec.agents import AGENTS, MFEC, OWN
 from memec.errors import MemecError, OutsideError
 from memec.explore import Belief, Mellowmax
 from memec.explore.foreign import Foreign
 from memec.plugins import Plugins
 from memec.train import RunFolder
 from tests.agents.common import assert_same, contents
-
-from .foreign import SMALL
+from tests.every_agent import SMALL
 
 
 class First:
@@ -70,7 +69,7 @@ class WithRepr(First):
         return f"WithRepr(power={self.power})"
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", OWN)
 @pytest.mark.parametrize("own", [First, EpsilonByScore])
 def test_every_agent_explores_by_a_strategy_of_the_users(agent: str, own: Any) -> None:
     made: Any = AGENTS[agent]
@@ -210,7 +209,7 @@ def test_what_a_strategy_does_wrong_is_named_and_what_was_learned_is_saved(tmp_p
         ("melowmax", "Unknown strategy 'melowmax': did you mean 'mellowmax'"),
     ],
 )
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", OWN)
 def test_what_is_no_strategy_is_refused(agent: str, explore: Any, said: str) -> None:
     made: Any = AGENTS[agent]
     with pytest.raises(MemecError, match=said) as refused:

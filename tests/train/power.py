@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from memec.agents import AGENTS
+from memec.agents import AGENTS, OWN
 from memec.errors import MemecError
 from memec.train import RunFolder
 from memec.train.background import Background
@@ -357,7 +357,7 @@ def cut_the_power(agent: str, home: Path, most: int | None = None) -> tuple[int,
 def main() -> None:
     """Try all states of every agent and say how many there were."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--agents", nargs="*", default=list(AGENTS))
+    parser.add_argument("--agents", nargs="*", default=list(OWN))
     parser.add_argument("--most", type=int, help="states per agent; default: all")
     parser.add_argument("--folder", help="where the disks are built; default: the system's temporary folder")
     options = parser.parse_args()

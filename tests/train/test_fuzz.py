@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memec.agents import AGENTS
+from memec.agents import AGENTS, OWN
 from memec.errors import MemecError
 from memec.experiments.run_settings import RunSettings
 from memec.settings import Settings
@@ -43,7 +43,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module", params=AGENTS)
+@pytest.fixture(scope="module", params=OWN)
 def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Arrays, Any, Path]:
     """The agent's name, what its file holds, and a place for a changed one."""
     name: str = request.param
@@ -126,7 +126,7 @@ def test_whatever_arrays_an_agents_file_holds(saved: tuple[str, Arrays, Any, Pat
 @QUICK
 @given(data=st.data())
 @pytest.mark.parametrize(
-    "kind", [RunSettings, TrainingSettings, CheckpointSettings, *(agent.settings_type for agent in AGENTS.values())]
+    "kind", [RunSettings, TrainingSettings, CheckpointSettings, *(agent.settings_type for agent in OWN.values())]
 )
 def test_settings_are_read_or_refused_in_one_sentence(kind: type[Settings], data: st.DataObject) -> None:
     content: Any = data.draw(JSON)
@@ -192,7 +192,7 @@ CLAIMS: dict[str, dict[str, Any]] = {
 MEASURE = """
 import json, resource, sys
 from pathlib import Path
-from memec.agents import AGENTS
+from memec.agents import AGENTS, OWN
 from memec.errors import MemecError
 name, folder = sys.argv[1:]
 AGENTS[name].load(Path(folder, "honest"), env="CartPole-v1")

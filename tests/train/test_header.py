@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memec.agents import AGENTS
+from memec.agents import OWN
 from memec.errors import MemecError
 from memec.train import RunFolder
 from memec.train.files import read_outline
@@ -27,7 +27,7 @@ CLAIMS = ("format", "agent", "settings", "seed", "observation", "actions", "run"
 """Where a header says what is looked at before anything of its size is made."""
 
 
-@pytest.fixture(params=AGENTS)
+@pytest.fixture(params=OWN)
 def name(request: pytest.FixtureRequest) -> str:
     """The agent's name."""
     return str(request.param)

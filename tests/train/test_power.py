@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from memec.agents import AGENTS
+from memec.agents import OWN
 
 from . import power
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", OWN)
 def test_a_run_whose_power_is_cut_goes_on_from_its_newest_checkpoint(agent: str, tmp_path: Path) -> None:
     tried, there_are = power.cut_the_power(agent, tmp_path, most=8)
     assert tried == 8 and there_are > 200

@@ -11,76 +11,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
-from memec.agents import AGENTS, MFEC, NEC, Agent
+from memec.agents import MFEC, NEC
 from memec.errors import MemecError
 from memec.train import Evaluation, RunFolder, Tick
 from memec.train.checkpoint import CheckpointSettings
 from memec.train.files import read_arrays, write_arrays
 from tests.command import Memec
+from tests.every_agent import SMALL, agent
 
 from .torture import compare, final_state
 
-SMALL: dict[str, dict[str, Any]] = {
-    "mfec": {"memory": {"capacity": 80}},
-    "nec": {"memory": {"capacity": 80}, "train_start_steps": 50, "replay_capacity": 150, "batch_size": 8},
-    "d3qn": {"train_start_steps": 50, "replay_capacity": 150, "batch_size": 8, "target_update_steps": 60},
-    "vpec": {"memory": {"capacity": 64}},
-}
 OFTEN = CheckpointSettings(every_steps=40)
-
-
-def agent(name: str = "mfec", env: Any = "CartPole-v1", seed: int = 3) -> Any:
-    made: Callable[..., Agent] = AGENTS[name]
-    return made(env, seed=seed, **SMALL[name])
 
 
 def status(run: Path) -> tuple[str, str | None]:
     record = json.loads((run / "run.json").read_text())
     return record["status"], record["reason"]
-
-
-@pytest.mark.parametrize("name", AGENTS)
-def test_a_run_stopped_anywhere_goes_on_exactly(name: str, tmp_path: Path) -> None:
-    agent(name).learn(400, run=tmp_path / "whole", evaluate_every=100, evaluation_episodes=2)
-    agent(name).learn(
-        400,
-        run=tmp_path / "parts",
-        evaluate_every=100,
-        evaluation_episodes=2,
-        checkpoint=OFTEN,
-        callback=lambda event: event.step < 120,
-    )
-    assert status(tmp_path / "parts") == ("interrupted", "stopped by its caller")
-    for stop in (170, 260):
-        agent(name).learn(
-            400, resume=tmp_path / "parts", checkpoint=OFTEN, callback=lambda event, stop=stop: event.step < stop
-        )
-    agent(name).learn(400, resume=tmp_path / "parts")
-    compare(tmp_path / "whole", tmp_path / "parts")
-    assert status(tmp_path / "parts") == ("finished", None)
-
-
-@pytest.mark.parametrize("name", AGENTS)
-def test_a_snapshot_does_not_change_while_training_goes_on(name: str) -> None:
-    """It is written beside the training."""
-    trained = agent(name).learn(200)
-    arrays, about = trained.snapshot()
-    rows = {part: journal.rows(journal.first, journal.end) for part, journal in journals(trained).items()}
-    copies = {key: array.copy() for key, array in arrays.items()}
-    said, copied = json.dumps(about), json.dumps({part: str(columns) for part, columns in rows.items()})
-    trained.learn(100)
-    assert all(np.array_equal(array, copies[key]) for key, array in arrays.items())
-    assert json.dumps(about) == said
-    assert json.dumps({part: str(columns) for part, columns in rows.items()}) == copied
-
-
-def journals(trained: Any) -> dict[str, Any]:
-    experience = trained.experience()
-    return {} if experience is None else experience.journals()
 
 
 def test_more_steps_can_be_asked_for_and_it_is_the_run_that_asked_for_them_at_first(memec: Memec) -> None:

@@ -37,6 +37,8 @@ OWN_SETTINGS: dict[str, dict[str, Any]] = {
     "d3qn": NETWORK | {"target_update_steps": 50},
     "vpec": MEMORY,
 }
+MODULES = {"monte-carlo": "examples.own_parts.agent:MonteCarlo"}
+"""Where agents are found that are none of memec's."""
 """Small enough that everything wraps around, is replaced and is trained within a short run."""
 LONGEST_LIFE_SECONDS = 240.0
 LONGEST_PATIENCE_SECONDS = 0.2
@@ -56,8 +58,9 @@ class Case(NamedTuple):
         if self.agent in ("mfec", "nec") and self.environment != "CartPole-v1":
             settings |= {"memory.search": "approximate"}
         changes = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+        agent = MODULES.get(self.agent, self.agent)
         return [
-            "train", self.environment, "--agent", self.agent, "--steps", str(self.steps), "--evaluate-every", "70",
+            "train", self.environment, "--agent", agent, "--steps", str(self.steps), "--evaluate-every", "70",
             "--seed", "5", "--out", str(folder), *changes,
         ]  # fmt: skip
 
@@ -88,7 +91,8 @@ def torture(case: Case, home: Path, kills: int, chance: random.Random, anew: flo
         happened += 1
         torn += bool(_half_written(tortured))
         if (tortured / "run.json").exists():
-            words = ["train", "--resume", str(tortured)]
+            named = ["--agent", MODULES[case.agent]] if case.agent in MODULES else []
+            words = ["train", "--resume", str(tortured), *named]
     compare(undisturbed, tortured)
     return Tally(happened, torn, time.monotonic() - began)
 
@@ -206,10 +210,10 @@ def cases(agents: list[str], checkpoint_every: int, length: float) -> Iterator[C
 
 def main() -> None:
     """Torture runs and say what they went through."""
-    from memec.agents import AGENTS
+    from memec.agents import OWN
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--agents", nargs="*", default=list(AGENTS))
+    parser.add_argument("--agents", nargs="*", default=[*OWN, *MODULES])
     parser.add_argument("--kills", type=int, default=12, help="per agent, environment and interval")
     parser.add_argument("--every", type=int, nargs="*", default=[7, 20], help="steps between checkpoints")
     parser.add_argument("--length", type=float, default=1.0, help="of the runs, against the usual")

@@ -30,6 +30,7 @@ __all__ = [
     "full_name",
     "key_size_of",
     "make_embedding",
+    "register_embedding",
     "taken_up",
 ]
 
@@ -54,6 +55,8 @@ AnyEmbedSettings = Annotated[
 ]
 """Any embedding, as a field of settings: those that are none of memec's have a name."""
 PLUGINS = Plugins("embedding", "memec.embeddings", [])
+register_embedding = PLUGINS.register
+"""Let an embedding be found by a name: a class, or a function that makes one."""
 
 
 def _has_a_name(content: Any) -> bool:

@@ -56,9 +56,6 @@ PAPER_STRATEGIES: dict[tuple[str, str, str], dict[str, Any]] = {
 }
 """What the paper's tables give a strategy by agent and kind of observation, where it differs from the defaults."""
 
-BEYOND_THE_PAPER = ("vpec",)
-"""Agents that the paper does not have, with one set of settings for all environments."""
-
 TUNED_FOR_ALL = {"mfec": ("vector", "discrete", "frames"), "d3qn": ("vector", "discrete")}
 """Agents whose tuned preset is one set of settings for every environment with these kinds of observation."""
 
@@ -109,7 +106,7 @@ def settings_for(
         raise unknown_name("agent", agent, AGENTS)
     if explore is not None and explore not in STRATEGIES and ":" not in explore:
         raise unknown_name("agent.explore", explore, STRATEGIES)
-    if agent in BEYOND_THE_PAPER and preset != "tuned":
+    if agent not in PAPER_FRAMES and preset != "tuned":
         raise MemecError(f"The paper has no {agent}: use --preset tuned.")
     domain = PAPER.get(environment)
     if domain is None and preset != "tuned":
@@ -119,7 +116,7 @@ def settings_for(
         # as in the authors' code, which lets the stack go on after a lost life; D3QN keeps the way of DQN
         content["environment"]["empty_stack_after_life_loss"] = False
     for_all = preset == "tuned" and kind in TUNED_FOR_ALL.get(agent, ())
-    if domain is None or agent in BEYOND_THE_PAPER or for_all:
+    if domain is None or agent not in PAPER_FRAMES or for_all:
         general = AGENTS[agent].general_settings(kind).model_dump(mode="json")
         if explore not in (None, general["explore"]["name"]):
             general["explore"] = {"name": explore} | _paper_strategy(agent, domain, kind, explore)

@@ -117,7 +117,14 @@ def settings_of(folder: RunFolder, env: str | None = None, way: str = "--env {en
     By `env` he also names the module that registers the run's environment, or an environment to take where the run's
     cannot be made again. `way` is how he can do so.
     """
-    settings = RunSettings.read(folder.record()["settings"])
+    content = folder.record()["settings"]
+    agent = content["agent"].get("name") if isinstance(content.get("agent"), dict) else None
+    if isinstance(agent, str) and agent not in AGENTS:
+        raise MemecError(
+            f"{folder.path} is a run of the agent {agent!r}, which is none of memec's: "
+            "say which it is with --agent module:Name"
+        )
+    settings = RunSettings.read(content)
     recorded = settings.environment
     if recorded.lost is not None:
         if env is None:

@@ -10,6 +10,7 @@ from memec.explore.by_name import (
     full_name,
     in_use,
     make_strategy,
+    register_strategy,
     strategy,
     taken_up,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "in_use",
     "make_strategy",
     "mellowmax_policy",
+    "register_strategy",
     "strategy",
     "taken_up",
 ]

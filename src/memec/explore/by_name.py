@@ -79,6 +79,10 @@ def strategy(name: str, **options: Any) -> AnyStrategy:
     return STRATEGIES[name].read(options)
 
 
+register_strategy = PLUGINS.register
+"""Let a strategy be found by a name: a class, or a function that makes one."""
+
+
 def full_name(name: str) -> str:
     """Return by what name a strategy is recorded that the user asks for; one of others is imported."""
     return name if name in STRATEGIES else name_of(PLUGINS.find(name))
