@@ -130,8 +130,8 @@ class Agent(ABC):
             raise MemecError(f"Nothing can be learned in {steps} steps.")
 
     def diagnostics(self) -> dict[str, float]:
-        """Return what tells how learning goes, as means since the last call; empty where there is nothing to tell."""
-        return {}
+        """Return what tells how learning goes, as means since the last call: at least what its strategy shows."""
+        return self.decisions.diagnostics([])
 
     def choose_actions(
         self,
