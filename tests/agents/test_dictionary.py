@@ -8,7 +8,7 @@ import torch
 
 from memec.agents.dictionary import Dictionary
 from memec.agents.optimiser import OptimiserSettings
-from memec.memory import Memory, MemorySettings
+from memec.memory import Memory, MemorySettings, MoveTowards
 
 RMSPROP = OptimiserSettings(learning_rate=0.1, decay=0.9, epsilon=0.01)
 SIZE, ENTRIES, ROWS = 3, 12, 8
@@ -24,7 +24,7 @@ class Case:
     def __init__(self, kernel: Any = "inverse-distance", neighbours: int = 5, entries: int = ENTRIES) -> None:
         random = np.random.default_rng(1)
         settings = MemorySettings(capacity=ENTRIES, neighbours=neighbours, kernel=kernel, delta=0.05)
-        self.memory = Memory(settings, 2, SIZE, learning_rate=0.1, replace_known_keys=True)
+        self.memory = Memory(settings, 2, SIZE, rule=MoveTowards(0.1), replace_known_keys=True)
         self.dictionary = Dictionary(self.memory, RMSPROP)
         for action in (0, 1):
             self.dictionary.write(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memec.errors import MemecError, NotFiniteError
-from memec.memory import Memory, MemorySettings
+from memec.memory import KeepLarger, Memory, MemorySettings, MoveTowards
 
 KEYS = np.random.default_rng(0).integers(0, 4, (40, 2)).astype(np.float32)  # few distinct values: duplicates and ties
 
@@ -107,11 +107,12 @@ def test_memory_agrees_with_the_oracle_through_any_history(
     restore_at: int,
 ) -> None:
     options = MemorySettings(capacity=capacity, neighbours=min(neighbours, capacity), kernel=kernel, initial_value=0.5)
-    memory, oracle = Memory(options, 2, 2, learning_rate=learning_rate), Oracle(options, 2, learning_rate)
+    rule = KeepLarger() if learning_rate is None else MoveTowards(learning_rate)
+    memory, oracle = Memory(options, 2, 2, rule=rule), Oracle(options, 2, learning_rate)
     for number, (what, action, state, value) in enumerate(operations):
         if number == restore_at:
             saved = memory.arrays()
-            memory = Memory(options, 2, 2, learning_rate=learning_rate)
+            memory = Memory(options, 2, 2, rule=rule)
             memory.restore(saved)
         if what == "write":
             memory.write(action, KEYS[[state]], [value], ids(state))

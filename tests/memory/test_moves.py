@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from memec.errors import NotFiniteError
-from memec.memory import Memory, MemorySettings
+from memec.memory import Memory, MemorySettings, MoveTowards
 
 ACTIONS, SIZE = 2, 48
 
@@ -14,7 +14,7 @@ def filled(search: str, entries: int = 3_000) -> Memory:
     random = np.random.default_rng(0)
     surface = random.normal(size=(3, SIZE))
     settings = MemorySettings(capacity=entries, neighbours=7, search=search)
-    memory = Memory(settings, ACTIONS, SIZE, learning_rate=0.1, replace_known_keys=True)
+    memory = Memory(settings, ACTIONS, SIZE, rule=MoveTowards(0.1), replace_known_keys=True)
     for action in range(ACTIONS):
         keys = np.maximum(random.normal(size=(entries, 3)) @ surface, 0).astype(np.float32)
         ids = random.integers(1, 2**60, (entries, 2)).astype(np.uint64)
@@ -94,7 +94,7 @@ def test_a_move_to_nowhere_is_refused_and_the_memory_untouched() -> None:
 
 
 def test_writing_says_which_slot_each_state_went_to() -> None:
-    memory = Memory(MemorySettings(capacity=2, neighbours=1), 1, 1, learning_rate=0.1, replace_known_keys=True)
+    memory = Memory(MemorySettings(capacity=2, neighbours=1), 1, 1, rule=MoveTowards(0.1), replace_known_keys=True)
     ids = np.array([[1, 1], [2, 2], [1, 1], [3, 3], [1, 1]], np.uint64)
     slots = memory.write(0, np.arange(5, dtype=np.float32)[:, None], np.zeros(5), ids)
     assert slots.tolist() == [0, 1, 0, 1, 0]

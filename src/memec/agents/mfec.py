@@ -26,7 +26,7 @@ from memec.explore import (
     MellowmaxAuto,
     Need,
 )
-from memec.memory import Memory, MemorySettings, Recall
+from memec.memory import KeepLarger, Memory, MemorySettings, Recall
 from memec.saved_arrays import check_arrays
 from memec.train.endless import warn_if_endless
 from memec.train.events import Event
@@ -95,7 +95,9 @@ class MFEC(Agent):
         fit = self.world.observation
         self._embedding: Embedding | None = None
         key_size = key_size_of(self.settings.embed, fit.shape, fit.dtype, self._own_embedding)
-        self.memory = Memory(self.settings.memory, self.world.actions, key_size, seed=self.seeds.number("network", 1))
+        # the best return ever seen stays: Q(s, a) <- max(Q(s, a), R)
+        rule, seed = KeepLarger(), self.seeds.number("network", 1)
+        self.memory = Memory(self.settings.memory, self.world.actions, key_size, rule=rule, seed=seed)
         self.pictures = make_pictures(self.memory, fit.shape, fit.dtype)
         # The episode under way, decision by decision.
         self._keys: list[NDArray[np.float32]] = []
@@ -252,7 +254,7 @@ class MFEC(Agent):
         return GENERAL_SETTINGS[kind]
 
     def _remember(self, last_observation: Observation, truncation: Truncation) -> None:
-        """Write the return of every moment of the episode, or of those the truncation leaves certain."""
+        """Write the return R of every moment of the episode, or of those the truncation leaves certain."""
         discount, count, value_at_end = self.settings.discount, len(self._keys), 0.0
         if truncation == "bootstrap":
             value_at_end = float(self.memory.peek(self.embed.fork()(last_observation)).values.max())

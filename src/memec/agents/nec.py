@@ -19,7 +19,7 @@ from memec.agents.replay import ReturnReplay
 from memec.agents.returns import Truncation, after_a_cut, n_step_returns
 from memec.errors import MemecError, NotFiniteError
 from memec.explore import AnyStrategy, Belief, ExploreSettings, Greedy, Mellowmax, Need
-from memec.memory import Memory, MemorySettings, Recall
+from memec.memory import Memory, MemorySettings, MoveTowards, Recall
 from memec.saved_arrays import check_arrays, check_not_negative
 from memec.train.files import Arrays, part_of
 from memec.train.journal import Experience
@@ -101,7 +101,7 @@ class NEC(NeuralAgent):
             settings.memory,
             self.world.actions,
             settings.key_size,
-            learning_rate=settings.memory_learning_rate,
+            rule=MoveTowards(settings.memory_learning_rate),  # Q <- Q + alpha (R - Q) (Eq. 6)
             replace_known_keys=True,
             seed=self.seeds.number("network", 1),
         )
@@ -113,7 +113,7 @@ class NEC(NeuralAgent):
         self._rewards: list[float] = []
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:
-        """Look up the value of each action by the observation's key, and let the strategy choose."""
+        """Look up the value of each action by the observation's key (Eq. 5), and let the strategy choose."""
         self.decisions.begin()
         try:
             key = self.embed(observation[None])[0]

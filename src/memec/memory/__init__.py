@@ -3,5 +3,6 @@
 from memec.memory.memory import Memory
 from memec.memory.memory_settings import MemorySettings
 from memec.memory.recall import Recall
+from memec.memory.rules import KeepLarger, MoveTowards
 
-__all__ = ["Memory", "MemorySettings", "Recall"]
+__all__ = ["KeepLarger", "Memory", "MemorySettings", "MoveTowards", "Recall"]

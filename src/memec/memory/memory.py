@@ -12,6 +12,7 @@ from memec.memory.exact import Exact, look_up, look_up_one
 from memec.memory.limits import refuse_if_too_large
 from memec.memory.memory_settings import MemorySettings
 from memec.memory.recall import Recall, Room
+from memec.memory.rules import KEEP_LARGER, Rule
 from memec.memory.saved import check_memory
 from memec.memory.uncertainty import gaussian_process_std, released_posterior
 
@@ -59,8 +60,7 @@ class Search(Protocol):
 class Memory:
     """One table per action, each with the same capacity; the least recently used entry makes room for a new one.
 
-    `learning_rate` says what happens when a known state is written again: None keeps the larger return (MFEC), a number
-    moves the stored return towards the new one by that fraction (NEC).
+    `rule` says what happens to the return of a known state that is written again.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Memory:
         actions: int,
         key_size: int,
         *,
-        learning_rate: float | None = None,
+        rule: Rule = KEEP_LARGER,
         replace_known_keys: bool = False,
         seed: int = 0,
     ) -> None:
@@ -93,7 +93,7 @@ class Memory:
         self.steps = np.zeros(slots, np.int64)
         self._last_used = np.zeros(slots, np.int64)
         self._clock = 1
-        self._learning_rate = -1.0 if learning_rate is None else learning_rate
+        self._rule = rule
         self._replace_known_keys = replace_known_keys
         self._inverse_distance = settings.kernel == "inverse-distance"
         self._kernel = self._inverse_distance, settings.delta, settings.initial_value
@@ -208,7 +208,7 @@ class Memory:
             _each(returns, np.float64, count),
             state_ids,
             _each(steps, np.int64, count),
-            self._learning_rate,
+            self._rule.step_size,
             self._replace_known_keys,
             self.keys,
             self.returns,
