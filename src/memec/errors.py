@@ -38,6 +38,11 @@ def environment_failed(what: str) -> EnvironmentFailedError:
     return EnvironmentFailedError("The environment " + " ".join(what.split()))
 
 
+def one_line(error: Exception) -> str:
+    """Return what an error says, in one line, to go on with a full stop."""
+    return " ".join(str(error).split()).rstrip(".")
+
+
 @contextmanager
 def saying_what_is_wrong(path: Path) -> Iterator[None]:
     """Turn what breaks on foreign content into one sentence about the file."""
@@ -46,4 +51,4 @@ def saying_what_is_wrong(path: Path) -> Iterator[None]:
     except MemecError:
         raise
     except Exception as error:  # whatever it is, it came from the file
-        raise MemecError(f"{path} cannot be read: {type(error).__name__} {' '.join(str(error).split())}.") from error
+        raise MemecError(f"{path} cannot be read: {type(error).__name__} {one_line(error)}.") from error

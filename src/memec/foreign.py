@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from memec.errors import OutsideError
-from memec.plugins import name_of, one_line
+from memec.errors import OutsideError, one_line
+from memec.plugins import name_of
 from memec.settings import FOREIGN, Settings
 
 SAVED = ("bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float32", "float64")

@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from memec.errors import MemecError, unknown_name
+from memec.errors import MemecError, one_line, unknown_name
 
 
 class Plugins:
@@ -91,11 +91,6 @@ def name_of(plugin: Any) -> str:
     """Return `module:Name` of a class or a function, or of what an object is."""
     named = plugin if hasattr(plugin, "__qualname__") else type(plugin)
     return f"{named.__module__}:{named.__qualname__}"
-
-
-def one_line(error: Exception) -> str:
-    """Return what an error says, in one line."""
-    return " ".join(str(error).split()).rstrip(".")
 
 
 def _different(entries: Any) -> list[EntryPoint]:

@@ -60,6 +60,15 @@ def setting_names(settings: type[Settings], prefix: str = "") -> Iterator[tuple[
             yield from setting_names(model, f"{prefix}{name}.")
 
 
+def flat(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield plain settings by their dotted names."""
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
 def _merge(content: dict[str, Any], changes: dict[str, Any]) -> None:
     for name, value in changes.items():
         plain = value.model_dump(mode="json") if isinstance(value, Settings) else value

@@ -19,7 +19,7 @@ from memec.envs.recorded import EnvironmentSettings, recorded, recorded_options,
 from memec.envs.registration import register
 from memec.envs.rooms import FourRoom, OpenRoom
 from memec.envs.state_id import state_id, state_ids, vector_id
-from memec.errors import MemecError, NotFiniteError
+from memec.errors import MemecError, NotFiniteError, one_line
 
 ATARI_PREFIX = "ALE/"
 ATARI_SETTINGS = {"sticky_actions", "no_op_after_life_loss", "empty_stack_after_life_loss"}
@@ -186,7 +186,7 @@ def make(
         try:
             return World(gymnasium.make(env), env.id, training=training)
         except (ValueError, TypeError, gymnasium.error.Error) as error:
-            raise MemecError(f"{env.id} cannot be made again from its spec: {_one_line(error)}") from error
+            raise MemecError(f"{env.id} cannot be made again from its spec: {one_line(error)}.") from error
     if not isinstance(env, str):
         raise MemecError(f"An environment is a Gymnasium environment or its id, not {type(env).__name__}.")
     options = env_options if render_mode is None else {"render_mode": render_mode, **env_options}
@@ -253,17 +253,13 @@ def _make_registered(id: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any
     except gymnasium.error.UnregisteredEnv as error:
         raise _unknown_environment(id) from error
     except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
-        raise MemecError(f"{id} needs a package that is not installed: {_one_line(error)}") from error
+        raise MemecError(f"{id} needs a package that is not installed: {one_line(error)}.") from error
     except gymnasium.error.Error as error:
-        raise MemecError(f"{id!r} cannot be made: {_one_line(error)}") from error
+        raise MemecError(f"{id!r} cannot be made: {one_line(error)}.") from error
     except TypeError as error:
         if not options:
             raise
-        raise MemecError(f"{id} cannot be made with the options {options}: {_one_line(error)}.") from error
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+        raise MemecError(f"{id} cannot be made with the options {options}: {one_line(error)}.") from error
 
 
 def _unknown_environment(id: str) -> MemecError:

@@ -13,6 +13,7 @@ from memec.errors import MemecError, unknown_name
 from memec.experiments.presets import settings_for
 from memec.experiments.run_settings import MEMEC, RunSettings, changes_from
 from memec.explore import STRATEGIES
+from memec.settings import flat
 
 SMALL = {
     "cartpole": "CartPole-v1",
@@ -152,7 +153,7 @@ def digest(settings: RunSettings) -> str:
 
 def differences(there: RunSettings, here: RunSettings) -> list[str]:
     """Say how two sets of settings differ, one text each; how often a run is saved is no difference."""
-    flat_there, flat_here = (dict(_flat(_that_decide(settings))) for settings in (there, here))
+    flat_there, flat_here = (dict(flat(_that_decide(settings))) for settings in (there, here))
     names = [*flat_there, *(name for name in flat_here if name not in flat_there)]
     return [
         f"{name} is {flat_there.get(name, 'not set')} there and {flat_here.get(name, 'not set')} here"
@@ -209,11 +210,3 @@ def _known(
 
 def _that_decide(settings: RunSettings) -> dict[str, Any]:
     return settings.model_dump(mode="json", exclude={"checkpoint"})
-
-
-def _flat(content: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for name, value in content.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value

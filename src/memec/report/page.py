@@ -17,6 +17,7 @@ from memec.report.runs import Curve, Run, curves_of, find_runs
 from memec.report.sorting import PresetOf, readings_of, sort_runs
 from memec.report.stats import final_scores, interquartile_mean, spread
 from memec.report.tables import Table, atari_table, scores_table
+from memec.settings import flat
 from memec.train.files import whole_file
 from memec.train.run_folder import saying_where
 
@@ -145,7 +146,7 @@ def _about(run: Run, folder: Path) -> dict[str, Any]:
         "step": int(run.steps[-1]),
         "score": float(run.scores[-1]),
         "command": run.command,
-        "settings": dict(_flat(run.settings)),
+        "settings": {name: str(value) for name, value in flat(run.settings)},
         "versions": run.versions,
     }
 
@@ -174,14 +175,6 @@ def _verdicts(runs: Sequence[Run], preset_of: PresetOf) -> list[Table]:
     if any(run.subject[0] in GAMES for run in main):
         tables.insert(0, atari_table(curves_of(main)))
     return tables
-
-
-def _flat(settings: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", str(value)
 
 
 def _embedded(data: dict[str, Any]) -> str:

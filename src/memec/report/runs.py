@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from memec.errors import MemecError, saying_what_is_wrong
 from memec.report.rows import LARGEST_STEP, read_evaluations
+from memec.settings import flat
 from memec.train.diary import LARGEST_NUMBER, read_diary
 from memec.train.files import read_json, read_plain
 from memec.train.run_folder import RunFolder
@@ -129,7 +130,7 @@ def curves_of(runs: Iterable[Run]) -> list[Curve]:
     """Put runs together that differ by their seed alone; other settings that differ are named in the labels."""
     subjects: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
     for run in runs:
-        shared = json.dumps(dict(_flat(run.settings)), sort_keys=True)
+        shared = json.dumps(dict(_deciding(run.settings)), sort_keys=True)
         subjects.setdefault(run.subject, {}).setdefault(shared, []).append(run)
     curves = []
     for subject, variants in subjects.items():
@@ -273,7 +274,11 @@ def _run(
 
 def _refuse_what_no_report_can_hold(run: Run, budget: int) -> None:
     """Raise an error where one run would spoil the report of all."""
-    names = [*run.subject, run.variant, *(text for name, value in _flat(run.settings) for text in (name, str(value)))]
+    names = [
+        *run.subject,
+        run.variant,
+        *(text for name, value in _deciding(run.settings) for text in (name, str(value))),
+    ]
     if not all(isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable() for name in run.subject):
         raise MemecError(f"{run.source} cannot be used: its environment, agent or strategy has no name.")
     if not all(text.isprintable() for text in names):
@@ -286,12 +291,6 @@ def _refuse_what_no_report_can_hold(run: Run, budget: int) -> None:
         raise MemecError(f"{run.source} cannot be used: it has a score too large to compute with.")
 
 
-def _flat(content: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+def _deciding(settings: dict[str, Any]) -> Iterable[tuple[str, Any]]:
     """Yield all settings but the seed and how often a run is saved, by their dotted names."""
-    for name, value in content.items():
-        if prefix + name in ("seed", "checkpoint"):
-            continue
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
+    return flat({name: value for name, value in settings.items() if name not in ("seed", "checkpoint")})

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from memec.errors import MemecError
+from memec.errors import MemecError, one_line
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -84,7 +84,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise MemecError(f"There is no file {path}.") from None
     except (OSError, ValueError, RecursionError, MemoryError) as error:
-        raise MemecError(f"{path} cannot be read: {_one_line(error)}.") from None
+        raise MemecError(f"{path} cannot be read: {one_line(error)}.") from None
     if not isinstance(content, dict):
         raise MemecError(f"{path} cannot be read: it holds no JSON object.")
     return content
@@ -183,7 +183,7 @@ def _opened(path: Path) -> Iterator[Any]:
         with safe_open(path, framework="numpy") as file:
             yield file
     except UNREADABLE as error:
-        raise MemecError(f"{path} cannot be read: {_one_line(error)}.") from None
+        raise MemecError(f"{path} cannot be read: {one_line(error)}.") from None
 
 
 def _metadata(file: Any, path: Path) -> tuple[str, dict[str, Any], str | None]:
@@ -213,10 +213,6 @@ def _digest(arrays: Iterable[tuple[str, NDArray[Any]]], about: str) -> str:
         digest.update(f"\0{name}\0{array.dtype}\0{array.shape}\0".encode())
         digest.update(_bytes_of(np.ascontiguousarray(array)))
     return digest.hexdigest()
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".")
 
 
 def sync_folder(folder: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from memec.errors import saying_what_is_wrong
 from memec.report.rows import Row, read_rows
+from memec.settings import flat
 from memec.train import RunFolder
 from memec.train.diary import Entry, read_diary
 
@@ -46,7 +47,7 @@ def _live(path: Path) -> dict[str, Any]:
         "quiet": status == "running" and _seconds_since_last_sign(path) > QUIET_SECONDS,
         "started": str(record.get("started", "")),
         "command": str(record.get("command", "")),
-        "settings": flat(settings),
+        "settings": {name: str(value) for name, value in flat(settings)},
         "step": int(max([row.get("step", 0) for row in (episodes + evaluations)[-1:]] + [latest.get("step", 0)])),
         "steps": _number(settings, "training", "steps"),
         "seconds": latest.get("seconds"),
@@ -58,17 +59,6 @@ def _live(path: Path) -> dict[str, Any]:
         "episodes": _thinned(episodes),
         "checkpoint": folder.checkpoints.newest_step(),
     }
-
-
-def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Return settings by their dotted names, as text."""
-    found: dict[str, str] = {}
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{name}.")
-        else:
-            found[f"{prefix}{name}"] = str(value)
-    return found
 
 
 def _text(settings: dict[str, Any], *names: str) -> str:
