@@ -214,38 +214,6 @@ def test_sticky_actions_repeat_the_previous_action_as_often_as_told(monkeypatch:
     assert 0.02 < np.mean(later) < 0.12
 
 
-@pytest.mark.parametrize("id", PAPER_GAMES)
-@pytest.mark.parametrize("sticky_actions", [0.0, 0.25])
-def test_a_restored_game_continues_exactly(id: str, sticky_actions: float) -> None:
-    settings = {"life_loss_ends_episode": True, "sticky_actions": sticky_actions}
-    game = Atari(id, **settings)
-    game.reset(seed=2)
-    seen = list(play(game, 90, seed=0))[-1]
-    saved = game.clone()
-    assert all(isinstance(array, np.ndarray) and array.dtype != object for array in saved.values())
-    continued = list(play(game, 300, seed=1))
-
-    fresh = Atari(id, **settings)
-    assert fresh.restore(saved).tobytes() == seen[0]
-    assert fresh.ram().tobytes() == seen[1]
-    assert list(play(fresh, 300, seed=1)) == continued
-
-    game.restore(saved)
-    assert list(play(game, 300, seed=1)) == continued
-
-
-def test_a_game_saved_at_a_lost_life_goes_on_after_it_is_restored() -> None:
-    game = Atari("ALE/Qbert-v5", life_loss_ends_episode=True)
-    game.reset(seed=1)
-    play_to_the_end(game, seed=0)
-    saved = game.clone()
-    fresh = Atari("ALE/Qbert-v5", life_loss_ends_episode=True)
-    fresh.restore(saved)
-    ours, theirs = game.reset(), fresh.reset()
-    assert np.array_equal(ours[0], theirs[0]) and ours[1] == theirs[1]
-    assert theirs[1]["lives"] == 3
-
-
 def test_a_game_is_truncated_at_its_frame_limit() -> None:
     game = Atari("ALE/Bowling-v5", frame_limit=200)
     _, begun = game.reset(seed=0)

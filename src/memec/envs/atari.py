@@ -1,6 +1,5 @@
 """Atari games by the protocol of DQN (Mnih et al., 2015), straight on the emulator."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -151,24 +150,6 @@ class Atari(gymnasium.Env[NDArray[np.uint8], np.int64]):
         memory: NDArray[np.uint8] = self._emulator.getRAM()
         return memory
 
-    def clone(self) -> dict[str, NDArray[np.generic]]:
-        """All that is needed to continue from here, as arrays. (`render` is right again after the next step.)"""
-        return {
-            "emulator": np.frombuffer(self._emulator.cloneState(include_rng=True).serialize(), dtype=np.uint8).copy(),
-            "stack": self._stack.copy(),
-            "episode": np.array([self._lives, self._life_lost, self._previous_action], dtype=np.int64),
-            "generator": _generator_words(self.np_random),
-        }
-
-    def restore(self, arrays: Mapping[str, NDArray[np.generic]]) -> NDArray[np.uint8]:
-        """Continue where `clone` was taken, in this or another process; returns the observation there."""
-        self._set_back(ale_py.ALEState(arrays["emulator"].tobytes()))
-        self._stack[:] = arrays["stack"]
-        lives, life_lost, self._previous_action = (int(value) for value in arrays["episode"])
-        self._lives, self._life_lost = lives, bool(life_lost)
-        self.np_random = _generator_from_words(arrays["generator"])
-        return self._stack.copy()
-
     def _go_on_after_life_loss(self) -> None:
         if self.no_op_after_life_loss:
             self._act(NO_OP)
@@ -220,23 +201,3 @@ def rom_path(id: str) -> Path:
     if path is None:
         raise unknown_name("Atari game", id, [known for known in gymnasium.registry if known.startswith("ALE/")])
     return path
-
-
-def _generator_words(generator: np.random.Generator) -> NDArray[np.uint64]:
-    """The state of a PCG64 generator: two 128-bit numbers, low word first, and half a spare draw."""
-    state = generator.bit_generator.state
-    numbers = (state["state"]["state"], state["state"]["inc"])
-    halves = [half for number in numbers for half in (number & 0xFFFFFFFFFFFFFFFF, number >> 64)]
-    return np.array([*halves, state["has_uint32"], state["uinteger"]], dtype=np.uint64)
-
-
-def _generator_from_words(words: NDArray[np.generic]) -> np.random.Generator:
-    low, high, increment_low, increment_high, has_spare, spare = (int(word) for word in words)
-    bits = np.random.PCG64()
-    bits.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": low | high << 64, "inc": increment_low | increment_high << 64},
-        "has_uint32": has_spare,
-        "uinteger": spare,
-    }
-    return np.random.Generator(bits)
