@@ -95,18 +95,13 @@ def test_a_snapshot_does_not_change_while_training_goes_on(name: str) -> None:
     """It is written beside the training."""
     trained = agent(name).learn(200)
     arrays, about = trained.snapshot()
-    rows = {part: journal.rows(journal.first, journal.end) for part, journal in journals(trained).items()}
+    rows = {part: journal.rows(journal.first, journal.end) for part, journal in trained.experience().journals().items()}
     copies = {key: array.copy() for key, array in arrays.items()}
     said, copied = json.dumps(about), json.dumps({part: str(columns) for part, columns in rows.items()})
     trained.learn(100)
     assert all(np.array_equal(array, copies[key]) for key, array in arrays.items())
     assert json.dumps(about) == said
     assert json.dumps({part: str(columns) for part, columns in rows.items()}) == copied
-
-
-def journals(trained: Any) -> dict[str, Any]:
-    experience = trained.experience()
-    return {} if experience is None else experience.journals()
 
 
 @every_agent

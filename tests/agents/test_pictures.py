@@ -38,7 +38,7 @@ def test_only_the_newest_are_kept() -> None:
     agent = MFEC("CartPole-v1", memory=SMALL | {"keep_frames": 20})
     agent.learn(500)
     pictures = kept(agent)
-    assert 0 < len(pictures) <= 20 == len(agent.pictures or [])
+    assert 0 < len(pictures) <= 20 == len(agent.pictures)
     for slot, picture in pictures.items():
         np.testing.assert_array_equal(picture, agent.memory.keys[slot])
 

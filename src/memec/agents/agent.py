@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memec.agents.exploring import Decisions, ExploringSettings
 from memec.agents.file import FORMAT, environment_of, made_from, refuse_other_formats
 from memec.agents.memories import Remembering, Thought
-from memec.agents.pictures import Pictures
+from memec.agents.pictures import NoPictures, Pictures
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
@@ -25,7 +25,7 @@ from memec.train.checkpoint import CheckpointSettings
 from memec.train.evaluation import worlds_for_evaluation
 from memec.train.events import Event
 from memec.train.files import Arrays, part_of, read_arrays, write_arrays
-from memec.train.journal import Experience
+from memec.train.journal import Experience, Nothing
 from memec.train.loop import Loop, TrainingSettings
 from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
 from memec.train.run_folder import RunFolder
@@ -42,7 +42,7 @@ class Agent(ABC):
     name: ClassVar[str]
     settings_type: ClassVar[type[ExploringSettings]]
     settings: ExploringSettings
-    pictures: Pictures | None = None
+    pictures: Pictures | NoPictures = NoPictures()
     """Pictures of memories, where some are kept for people to look at."""
 
     def __init__(self, env: Env, settings: ExploringSettings | None, changes: dict[str, Any], seed: int) -> None:
@@ -112,12 +112,12 @@ class Agent(ABC):
         """Return what was observed in a memory, where that is known."""
         return None
 
-    def experience(self) -> Experience | None:
+    def experience(self) -> Experience:
         """Return what is learned from again and again, where there is such a thing: a replay of gigabytes, maybe.
 
         `save` leaves it out; exactly the same training goes on only with it.
         """
-        return None
+        return Nothing()
 
     @classmethod
     def check_claims(cls, settings: Any, about: dict[str, Any], shapes: Shapes) -> None:

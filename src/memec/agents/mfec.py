@@ -121,8 +121,7 @@ class MFEC(Agent):
         self._keys.append(key)
         self._state_ids.append(this_state)
         self._actions.append(action)
-        if self.pictures is not None:
-            self.pictures.notice(observation)
+        self.pictures.notice(observation)
         return action
 
     def observe(self, reward: float, observation: Observation, terminated: bool, truncated: bool) -> None:
@@ -147,8 +146,7 @@ class MFEC(Agent):
         for column in (self._keys, self._state_ids, self._actions, self._rewards):
             column.clear()
         self.decisions.insight.forget()
-        if self.pictures is not None:
-            self.pictures.forget_episode()
+        self.pictures.forget_episode()
 
     def greedy_policy(self) -> GreedyPolicy:
         """Return the policy that takes the action of the largest value; looking up leaves no trace in the memory."""
@@ -190,15 +188,15 @@ class MFEC(Agent):
     @property
     def keeps_observations(self) -> bool:
         """Whether `observed` can tell something."""
-        return self.embed.keeps_observations or self.pictures is not None
+        return self.embed.keeps_observations or self.pictures.kept
 
     def observed(self, slot: int) -> NDArray[Any] | None:
         """Return what was observed in a memory: by its key where that tells it, else what was kept."""
         if self.embed.keeps_observations:
             return self.embed.observed(self.memory.keys[slot])
-        return None if self.pictures is None else self.pictures.of(slot)
+        return self.pictures.of(slot)
 
-    def experience(self) -> Experience | None:
+    def experience(self) -> Experience:
         """Return the pictures, where some are kept."""
         return self.pictures
 
@@ -267,8 +265,7 @@ class MFEC(Agent):
         actions, ids = self._actions[:count], _rows(self._state_ids[:count])
         steps = self.decisions.count - len(self._keys) + 1 + np.arange(count)
         changed = self.memory.write(actions, _rows(self._keys[:count]), returns, ids, steps)
-        if self.pictures is not None:
-            self.pictures.keep(self.memory, changed, np.array(actions), ids)
+        self.pictures.keep(self.memory, changed, np.array(actions), ids)
 
     def _make_embedding(self, arrays: Arrays | None = None) -> Embedding:
         fit, seed = self.world.observation, self.seeds.number("network")

@@ -123,8 +123,7 @@ class NEC(NeuralAgent):
             raise self._explained(error, observation) from None
         value = float(recall.values.max())
         self._episode.append(Moment(observation, key, state_id(), action, self.decisions.count, value))
-        if self.pictures is not None:
-            self.pictures.notice(observation)
+        self.pictures.notice(observation)
         return action
 
     def observe(self, reward: float, observation: Observation, terminated: bool, truncated: bool) -> None:
@@ -143,8 +142,7 @@ class NEC(NeuralAgent):
         self._episode.clear()
         self._rewards.clear()
         self.decisions.insight.forget()
-        if self.pictures is not None:
-            self.pictures.forget_episode()
+        self.pictures.forget_episode()
 
     def greedy_policy(self) -> GreedyPolicy:
         """Return the policy that takes the action of the largest value; looking up leaves no trace in the memory."""
@@ -235,15 +233,15 @@ class NEC(NeuralAgent):
     @property
     def keeps_observations(self) -> bool:
         """Whether `observed` can tell something."""
-        return self.pictures is not None
+        return self.pictures.kept
 
     def observed(self, slot: int) -> NDArray[Any] | None:
         """Return what was observed in a memory, where it was kept."""
-        return None if self.pictures is None else self.pictures.of(slot)
+        return self.pictures.of(slot)
 
     def experience(self) -> Experience:
         """Return the replay, and the pictures where some are kept."""
-        return self.replay if self.pictures is None else Joined(self.replay, self.pictures)
+        return Joined(self.replay, self.pictures)
 
     @classmethod
     def network_of(
@@ -279,8 +277,7 @@ class NEC(NeuralAgent):
         observations, keys, state_ids, actions, steps, _ = zip(*self._episode[:count], strict=True)
         each_action, each_state = np.array(actions), np.stack(state_ids)
         changed = self._dictionary.write(each_action, np.stack(keys), returns[:count], each_state, np.array(steps))
-        if self.pictures is not None:
-            self.pictures.keep(self.memory, changed, each_action, each_state)
+        self.pictures.keep(self.memory, changed, each_action, each_state)
         for observation, action, value in zip(observations, actions, returns[:count].tolist(), strict=True):
             self.replay.append(observation, action, value)
         del self._episode[:count], self._rewards[:count]

@@ -9,12 +9,37 @@ from memec.errors import MemecError
 from memec.memory import Memory
 from memec.memory.limits import refuse_if_too_large
 from memec.train.files import Arrays
-from memec.train.journal import Experience, Journal
+from memec.train.journal import Experience, Journal, Nothing
 from memec.train.protocol import Observation
 
 LARGEST_SIDE = 84
 """Pixels of a kept frame in either direction: what an Atari agent sees."""
 NONE = -1
+
+
+class NoPictures(Nothing):
+    """No pictures of memories: nobody asked for any."""
+
+    kept = False
+
+    def notice(self, observation: Observation) -> None:
+        """Pass over what is seen."""
+
+    def keep(
+        self,
+        memory: Memory,
+        changed: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        state_ids: NDArray[np.uint64],
+    ) -> None:
+        """Keep nothing."""
+
+    def forget_episode(self) -> None:
+        """There is nothing to forget."""
+
+    def of(self, slot: int) -> NDArray[Any] | None:
+        """Return nothing."""
+        return None
 
 
 class Pictures:
@@ -23,6 +48,8 @@ class Pictures:
     Of frames the newest is kept, in grey and at most 84x84; any other observation as it is. A ring beside the memory:
     neither acting nor learning ever looks at it.
     """
+
+    kept = True
 
     def __init__(self, capacity: int, slots: int, shape: tuple[int, ...], dtype: Any) -> None:
         sample = self.picture(np.zeros(shape, dtype))
@@ -109,10 +136,10 @@ class Pictures:
         self._newest[slots] = numbers  # the newest comes last
 
 
-def make_pictures(memory: Memory, shape: tuple[int, ...], dtype: Any) -> Pictures | None:
+def make_pictures(memory: Memory, shape: tuple[int, ...], dtype: Any) -> Pictures | NoPictures:
     """Make room for the pictures that the memory's settings ask for, if any."""
     count = memory.settings.keep_frames
-    return Pictures(count, len(memory.returns), shape, dtype) if count else None
+    return Pictures(count, len(memory.returns), shape, dtype) if count else NoPictures()
 
 
 class Joined:

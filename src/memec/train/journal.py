@@ -52,6 +52,21 @@ class Experience(Protocol):
         """Go on from a position, with all rows put back already."""
 
 
+class Nothing:
+    """The experience of an agent that has none which would not fit into a snapshot."""
+
+    def journals(self) -> dict[str, Journal]:
+        """Return no rows."""
+        return {}
+
+    def position(self) -> Arrays:
+        """Return nothing beside them."""
+        return {}
+
+    def resume(self, position: Arrays) -> None:
+        """Go on."""
+
+
 class Segment(NamedTuple):
     """A file with some rows of a journal."""
 

@@ -30,7 +30,7 @@ class Recorded(Protocol):
     def restore_snapshot(self, arrays: Arrays, about: dict[str, Any], source: Path) -> None:
         """Go on from a snapshot."""
 
-    def experience(self) -> Experience | None:
+    def experience(self) -> Experience:
         """Return what is too large for a snapshot."""
 
     def give_up_episode(self) -> None:
@@ -138,10 +138,8 @@ class Recording:
         step = self._agent.steps
         arrays, about = self._agent.snapshot()
         experience = self._agent.experience()
-        new_rows = None
-        if experience is not None:
-            arrays |= {f"experience.{name}": array for name, array in experience.position().items()}
-            new_rows = self._folder.checkpoints.new_rows(experience.journals())
+        arrays |= {f"experience.{name}": array for name, array in experience.position().items()}
+        new_rows = self._folder.checkpoints.new_rows(experience.journals())
         about |= {
             "run": self._run,
             "decided_by": self._decided_by,
@@ -189,8 +187,6 @@ class Recording:
     def _restore(self, checkpoint: Checkpoint) -> None:
         self._agent.restore_snapshot(*checkpoint)
         experience = self._agent.experience()
-        if experience is None:
-            return
         journals = experience.journals()
         segments = []
         for segment, rows in self._folder.checkpoints.rows_of(checkpoint):

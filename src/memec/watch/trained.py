@@ -57,7 +57,7 @@ def _load_pictures(trained: Trained) -> None:
     """Give the agent the pictures of its memories, where the run kept some."""
     agent = trained.agent
     pictures = agent.pictures
-    if pictures is None:
+    if not pictures.kept:
         return
     ((name, journal),) = pictures.journals().items()
     for segment, rows in trained.folder.checkpoints.rows_of(trained.checkpoint, name):
