@@ -198,8 +198,14 @@ def _naming(strategy: str, method: str) -> AbstractContextManager[None]:
 
 def _frozen(belief: Belief) -> Belief:
     """Return a copy that can be kept, and not be changed."""
-    parts: Any = [part.copy() if isinstance(part, np.ndarray) else part for part in belief]
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            part.flags.writeable = False
-    return Belief(*parts)
+    return Belief(*(_copied(part) for part in belief))
+
+
+def _copied(part: Any) -> Any:
+    if isinstance(part, tuple):
+        return tuple(_copied(one) for one in part)
+    if not isinstance(part, np.ndarray):
+        return part
+    copy = part.copy()
+    copy.flags.writeable = False
+    return copy
