@@ -53,7 +53,7 @@ def test_evaluating_and_predicting_do_not_change_training() -> None:
 
 @each_strategy(BY_VALUE)
 def test_a_loaded_agent_behaves_identically(explore: Any, tmp_path: Path) -> None:
-    agent = agent_for("CartPole-v1", explore).learn(600)
+    agent = agent_for("CartPole-v1", explore, weight_averaging=2.0).learn(600)
     agent.save(tmp_path / "agent.safetensors")
     loaded = D3QN.load(tmp_path / "agent.safetensors")
     assert loaded.settings == agent.settings and loaded.steps == agent.steps
@@ -65,11 +65,42 @@ def test_a_loaded_agent_behaves_identically(explore: Any, tmp_path: Path) -> Non
     assert loaded.learn(300).steps == 900
 
 
-def test_a_run_taken_up_again_goes_on_identically(tmp_path: Path) -> None:
-    whole = agent_for("CartPole-v1").learn(1_200, run=tmp_path / "whole")
-    agent_for("CartPole-v1").learn(700, run=tmp_path / "parts")
-    parts = agent_for("CartPole-v1").learn(1_200, resume=tmp_path / "parts")
+@pytest.mark.parametrize("averaging", [0.0, 2.0])
+def test_a_run_taken_up_again_goes_on_identically(averaging: float, tmp_path: Path) -> None:
+    def agent() -> D3QN:
+        return agent_for("CartPole-v1", weight_averaging=averaging)
+
+    whole = agent().learn(1_200, run=tmp_path / "whole")
+    agent().learn(700, run=tmp_path / "parts")
+    parts = agent().learn(1_200, resume=tmp_path / "parts")
     assert_same(contents(whole), contents(parts))
+
+
+def test_the_newest_weights_count_most_in_the_average() -> None:
+    """With a power of 1 the weights after update t count t times."""
+    agent = agent_for("CartPole-v1", weight_averaging=1.0).learn(104)
+    rows = [agent.network.parameters.numpy().copy()]
+    for _ in range(30):
+        agent.learn(4)
+        rows.append(agent.network.parameters.numpy().copy())
+    expected = np.average(np.array(rows, np.float64), axis=0, weights=np.arange(1, len(rows) + 1))
+    np.testing.assert_allclose(agent.judge.parameters.numpy(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_average_decides_where_nothing_is_learned_and_changes_nothing_in_learning() -> None:
+    plain, averaged = (agent_for("CartPole-v1", weight_averaging=power).learn(600) for power in (0.0, 2.0))
+    np.testing.assert_array_equal(plain.network.parameters, averaged.network.parameters)
+    assert_same(contents(plain), {name: contents(averaged)[name] for name in contents(plain)})
+    averaged.network.parameters.mul_(-1.0)  # so that the two disagree
+    observations = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    by_average, by_newest = (network(observations).argmax(axis=1) for network in (averaged.judge, averaged.network))
+    assert (by_average != by_newest).any()
+    policy = averaged.greedy_policy()
+    assert policy(list(observations), np.zeros((200, 2), np.uint64), np.zeros(200)) == by_average.tolist()
+    assert averaged.predict(observations)[0].tolist() == by_average.tolist()
+    assert plain.predict(observations)[0].tolist() == plain.network(observations).argmax(axis=1).tolist()
+    believed = [averaged.think(each, np.zeros(2, np.uint64)).belief.mean.argmax() for each in observations]
+    assert believed == by_average.tolist()
 
 
 def fixed_batch(agent: D3QN, count: int = 32) -> TransitionBatch:

@@ -17,8 +17,8 @@ from memec.train.protocol import Observation
 if TYPE_CHECKING:
     from memec.embed.networks import Network
 
-BYTES_PER_PARAMETER = 4 * 6
-"""Two networks at most, a gradient each, and two averages of the optimiser."""
+BYTES_PER_PARAMETER = 4 * 8
+"""Three networks at most, a gradient each, and two averages of the optimiser."""
 
 
 class NeuralSettings(ExploringSettings):
