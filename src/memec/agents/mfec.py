@@ -12,7 +12,7 @@ from memec.agents.diagnostics import MOMENTS, memory_diagnostics
 from memec.agents.exploring import ExploringSettings
 from memec.agents.memories import Memories, Thought, memories_behind
 from memec.agents.pictures import make_pictures
-from memec.agents.returns import Truncation, after_a_cut, discounted_returns, uncertain_steps
+from memec.agents.returns import Truncation, after_a_cut, discounted_returns, going_on, uncertain_steps
 from memec.embed import AnyEmbedSettings, Embedding, EmbedSettings, key_size_of, make_embedding, taken_up
 from memec.envs.world import World
 from memec.errors import MemecError
@@ -55,7 +55,7 @@ SMALL_SETTINGS = MFECSettings(
     memory=MemorySettings(kernel="mean"),
     explore=MellowmaxAuto(),
     embed=EmbedSettings(scaled=True),
-    truncation="careful",
+    truncation="average",
 )
 GENERAL_SETTINGS = {
     "vector": SMALL_SETTINGS,
@@ -129,7 +129,8 @@ class MFEC(Agent):
         self._rewards.append(reward)
         self.decisions.insight.observe(reward, terminated or truncated)
         if terminated or truncated:
-            cut = "terminal" if terminated else after_a_cut(self.settings.truncation, self._rewards)
+            truncation, discount = self.settings.truncation, self.settings.discount
+            cut = "terminal" if terminated else after_a_cut(truncation, self._rewards, discount)
             self._remember(observation, cut)
             self._rescale()
             self.abandon_episode()
@@ -256,6 +257,8 @@ class MFEC(Agent):
         discount, count, value_at_end = self.settings.discount, len(self._keys), 0.0
         if truncation == "bootstrap":
             value_at_end = float(self.memory.peek(self.embed.fork()(last_observation)).values.max())
+        elif truncation == "average":
+            value_at_end = going_on(self._rewards, discount)
         elif truncation == "discard":
             count -= uncertain_steps(discount, count)
         if count == 0:

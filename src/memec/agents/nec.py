@@ -16,7 +16,7 @@ from memec.agents.neural import NeuralAgent, NeuralSettings
 from memec.agents.optimiser import OptimiserSettings, parameter_optimiser
 from memec.agents.pictures import Joined, make_pictures
 from memec.agents.replay import ReturnReplay
-from memec.agents.returns import Truncation, after_a_cut, n_step_returns
+from memec.agents.returns import Truncation, after_a_cut, going_on, n_step_returns
 from memec.errors import MemecError, NotFiniteError
 from memec.explore import AnyStrategy, Belief, ExploreSettings, Greedy, Mellowmax, Need
 from memec.memory import Memory, MemorySettings, MoveTowards, Recall
@@ -42,8 +42,7 @@ class NECSettings(NeuralSettings):
     memory_learning_rate: float = Field(0.1, gt=0.0, le=1.0)
     """How far the stored value of a known state moves towards a new return (alpha)."""
     truncation: Truncation = "terminal"
-    """What follows an episode cut off by a time limit: nothing, or what the memory says the last state is worth; or its
-    last n steps, whose returns were cut off, are not remembered."""
+    """What the returns that an episode's time limit cut off are taken for; `discard` leaves out the last n steps."""
 
 
 GENERAL_SETTINGS = {
@@ -260,14 +259,20 @@ class NEC(NeuralAgent):
 
     def _remember_the_rest(self, last_observation: Observation, cut_off: bool) -> None:
         """Write what is left of an episode that ended."""
-        truncation = after_a_cut(self.settings.truncation, self._rewards) if cut_off else "terminal"
+        rewards, discount = self._rewards, self.settings.discount
+        truncation = after_a_cut(self.settings.truncation, rewards, discount) if cut_off else "terminal"
         if truncation == "discard":
             whole = len(self._episode) - self.settings.n_step
             if whole > 0:
                 self._remember(whole)
             self.abandon_episode()
-        else:
-            self._remember(len(self._episode), self._value(last_observation) if truncation == "bootstrap" else 0.0)
+            return
+        value_at_end = 0.0
+        if truncation == "bootstrap":
+            value_at_end = self._value(last_observation)
+        elif truncation == "average":
+            value_at_end = going_on(rewards, discount)
+        self._remember(len(self._episode), value_at_end)
 
     def _remember(self, count: int, value_at_end: float = 0.0) -> None:
         """Write the first moments of the episode, with their n-step returns, to the dictionaries and the replay."""

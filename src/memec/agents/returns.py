@@ -7,15 +7,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-Truncation = Literal["terminal", "bootstrap", "discard", "careful"]
+Truncation = Literal["average", "bootstrap", "discard", "terminal", "careful"]
 """What the return of an episode cut off by a time limit is taken for.
 
-`terminal` believes it, as the paper does. `bootstrap` adds what the state at the cut is worth by the agent's values.
-`discard` leaves out the moments whose returns the cut made uncertain. `careful` does so where steps cost something, so
-that the cut hid costs and flatters; where they paid, it hid gains, and the return is completed as by `bootstrap`. An
-episode that neither paid nor cost anything is believed: what it hoped for at its end would be noted for every step that
-led there, and a memory that keeps the largest return never hears that it was in vain (one OpenRoom run in twenty went
-in circles for good).
+`average` takes it that the episode would have gone on as it was: the state at the cut is worth what the episode's
+average reward brings for ever. A constant added to all rewards adds the same to all its returns, so that it changes no
+choice between them. `bootstrap` adds what the state at the cut is worth by the agent's values. `discard` leaves out the
+moments whose returns the cut made uncertain. `terminal` believes the return, as the paper does.
+
+`careful`, which older runs have, is one of these by the sign of the sum of the rewards: `discard` where steps cost
+something, `bootstrap` where they paid, `terminal` where nothing came at all. A constant added to the rewards changes
+it, and where steps cost something and episodes end by their limit only, it remembers next to nothing.
 """
 TIME_CONSTANTS = 2
 """A return is uncertain if the cut came within so many time constants 1 / (1 - discount): 200 steps at .99.
@@ -24,13 +26,20 @@ Measured on Acrobot; what lies beyond them is worth an eighth of what it would b
 """
 
 
-def after_a_cut(truncation: Truncation, rewards: Sequence[float]) -> Truncation:
+def after_a_cut(truncation: Truncation, rewards: Sequence[float], discount: float) -> Truncation:
     """Return what to do with an episode of these rewards that was cut off: any of the rules but `careful`."""
+    if truncation == "average" and discount == 1.0:
+        return "discard"  # what goes on for ever is worth nothing finite
     if truncation != "careful":
         return truncation
     if not any(rewards):
         return "terminal"
     return "discard" if sum(rewards) < 0.0 else "bootstrap"
+
+
+def going_on(rewards: Sequence[float], discount: float) -> float:
+    """Return what the average of these rewards is worth if it comes at every step for ever."""
+    return sum(rewards) / len(rewards) / (1.0 - discount)
 
 
 def uncertain_steps(discount: float, length: int) -> int:
