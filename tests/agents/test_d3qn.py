@@ -11,6 +11,8 @@ from gymnasium.spaces import Box, Discrete
 from memec import D3QN, UCB, MemecError, Thompson
 from memec.agents.d3qn import D3QNSettings
 from memec.agents.replay import TransitionBatch
+from memec.train import RunFolder
+from memec.train.files import read_arrays, write_arrays
 from tests.agents.common import BY_VALUE, assert_same, contents, each_strategy
 
 
@@ -74,6 +76,17 @@ def test_a_run_taken_up_again_goes_on_identically(averaging: float, tmp_path: Pa
     agent().learn(700, run=tmp_path / "parts")
     parts = agent().learn(1_200, resume=tmp_path / "parts")
     assert_same(contents(whole), contents(parts))
+
+
+def test_a_run_from_before_weights_were_averaged_goes_on_as_it_was(tmp_path: Path) -> None:
+    whole = agent_for("CartPole-v1").learn(900, run=tmp_path / "whole")
+    agent_for("CartPole-v1").learn(600, run=tmp_path / "old")
+    for file in RunFolder.open(tmp_path / "old").checkpoints.files():
+        content, about = read_arrays(file)
+        assert not any(name.startswith("average.") for name in content)
+        assert about["settings"].pop("weight_averaging") == 0.0
+        write_arrays(file, content, about)
+    assert_same(contents(whole), contents(agent_for("CartPole-v1").learn(900, resume=tmp_path / "old")))
 
 
 def test_the_newest_weights_count_most_in_the_average() -> None:
@@ -215,7 +228,7 @@ def test_it_trains_on_an_atari_game() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"replay_capacity": 31}, "smaller than batch_size=64"),
+        ({"replay_capacity": 31}, "smaller than batch_size=128"),
         ({"optimiser": {"name": "sgd"}}, "optimiser.name cannot be 'sgd'"),
         ({"target_update": 5}, "did you mean 'target_update_steps'"),
         ({"memory": {"capacity": 5}}, "Unknown setting 'memory'"),
