@@ -64,5 +64,16 @@ def test_an_episode_cut_off_is_worth_what_it_brought_on_average_for_ever(agent: 
 
 
 def test_what_goes_on_for_ever_undiscounted_is_not_remembered() -> None:
-    assert after_a_cut("average", [1.0], 1.0) == "discard"
+    assert after_a_cut("average", [1.0], 1.0, 1) == "discard"
     assert len(MFEC(Line(5 * [1.0], 0.0), discount=1.0, truncation="average").learn(80).memory) == 0
+
+
+@pytest.mark.parametrize(("discount", "n_step", "left_out"), [(0.5, 4, True), (0.8, 8, False)])
+def test_where_all_is_uncertain_the_average_stands_in_for_leaving_out(
+    discount: float, n_step: int, left_out: bool
+) -> None:
+    """Of eight moments two time constants 1 / (1 - discount) are uncertain for MFEC, and n for NEC."""
+    given: dict[str, Any] = {"discount": discount, "truncation": "discard-or-average"}
+    for agent in (MFEC(Line(5 * [1.0], 0.0), **given), NEC(Line(5 * [1.0], 0.0), n_step=n_step, **given)):
+        returns = agent.learn(8).memory.returns[agent.memory.used()]
+        assert (returns < 1.0 / (1.0 - discount) - 0.001).all() if left_out else np.allclose(returns, 5.0)

@@ -71,6 +71,12 @@ def test_a_strategy_of_ones_own_keeps_the_rest_of_the_tuned_preset() -> None:
     assert tuned.optimiser.name == "adam" and tuned != preset("CartPole-v1", "d3qn").agent
 
 
+@pytest.mark.parametrize("agent", ["nec", "d3qn", "mfec"])
+def test_the_tuned_presets_are_one_set_of_settings_for_all_vectors(agent: str) -> None:
+    names = (*(name for name in PAPER if not name.startswith("ALE")), "LunarLander-v3")
+    assert len({preset(name, agent, preset="tuned").agent.model_dump_json() for name in names}) == 1
+
+
 @pytest.mark.parametrize("explore", ["ucb", "thompson"])
 def test_d3qn_refuses_what_needs_uncertainty(explore: str) -> None:
     with pytest.raises(MemecError, match="which d3qn does not have: choose from epsilon-greedy, boltzmann, mellowmax"):

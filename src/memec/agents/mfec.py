@@ -129,9 +129,7 @@ class MFEC(Agent):
         self._rewards.append(reward)
         self.decisions.insight.observe(reward, terminated or truncated)
         if terminated or truncated:
-            truncation, discount = self.settings.truncation, self.settings.discount
-            cut = "terminal" if terminated else after_a_cut(truncation, self._rewards, discount)
-            self._remember(observation, cut)
+            self._remember(observation, "terminal" if terminated else self._after_a_cut())
             self._rescale()
             self.abandon_episode()
 
@@ -251,6 +249,10 @@ class MFEC(Agent):
     def general_settings(cls, kind: str) -> MFECSettings:
         """Return settings for an environment of which only the kind of observation is known."""
         return GENERAL_SETTINGS[kind]
+
+    def _after_a_cut(self) -> Truncation:
+        discount, rewards = self.settings.discount, self._rewards
+        return after_a_cut(self.settings.truncation, rewards, discount, uncertain_steps(discount, len(rewards)))
 
     def _remember(self, last_observation: Observation, truncation: Truncation) -> None:
         """Write the return R of every moment of the episode, or of those the truncation leaves certain."""

@@ -7,13 +7,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-Truncation = Literal["average", "bootstrap", "discard", "terminal", "careful"]
+Truncation = Literal["average", "bootstrap", "discard", "discard-or-average", "terminal", "careful"]
 """What the return of an episode cut off by a time limit is taken for.
 
 `average` takes it that the episode would have gone on as it was: the state at the cut is worth what the episode's
 average reward brings for ever. A constant added to all rewards adds the same to all its returns, so that it changes no
 choice between them. `bootstrap` adds what the state at the cut is worth by the agent's values. `discard` leaves out the
-moments whose returns the cut made uncertain. `terminal` believes the return, as the paper does.
+moments whose returns the cut made uncertain; `discard-or-average` does so where that leaves any, and else takes the
+average. `terminal` believes the return, as the paper does.
 
 `careful`, which older runs have, is one of these by the sign of the sum of the rewards: `discard` where steps cost
 something, `bootstrap` where they paid, `terminal` where nothing came at all. A constant added to the rewards changes
@@ -26,8 +27,13 @@ Measured on Acrobot; what lies beyond them is worth an eighth of what it would b
 """
 
 
-def after_a_cut(truncation: Truncation, rewards: Sequence[float], discount: float) -> Truncation:
-    """Return what to do with an episode of these rewards that was cut off: any of the rules but `careful`."""
+def after_a_cut(truncation: Truncation, rewards: Sequence[float], discount: float, uncertain: int) -> Truncation:
+    """Return which of the four plain rules holds for an episode of these rewards that was cut off.
+
+    `uncertain` is how many of its last moments the cut made uncertain.
+    """
+    if truncation == "discard-or-average":
+        truncation = "discard" if uncertain < len(rewards) else "average"
     if truncation == "average" and discount == 1.0:
         return "discard"  # what goes on for ever is worth nothing finite
     if truncation != "careful":

@@ -56,7 +56,11 @@ PAPER_STRATEGIES: dict[tuple[str, str, str], dict[str, Any]] = {
 }
 """What the paper's tables give a strategy by agent and kind of observation, where it differs from the defaults."""
 
-TUNED_FOR_ALL = {"mfec": ("vector", "discrete", "frames"), "d3qn": ("vector", "discrete")}
+TUNED_FOR_ALL = {
+    "mfec": ("vector", "discrete", "frames"),
+    "nec": ("vector", "discrete"),
+    "d3qn": ("vector", "discrete"),
+}
 """Agents whose tuned preset is one set of settings for every environment with these kinds of observation."""
 
 PAPER_STEPS = {("nec", "frames"): 3_500_000}
@@ -127,9 +131,6 @@ def settings_for(
         content["agent"] = _released_agent(agent, domain, kind, explore)
     else:
         content["agent"] = _paper_agent(agent, domain, kind, explore)
-        if preset == "tuned" and agent == "nec" and domain == CLASSIC_CONTROL:
-            # a return cut off by the time limit looks far too good where a step costs
-            content["agent"]["truncation"] = "discard"
     if domain is None:
         content["training"] = GENERAL_TRAINING[kind]
     else:
