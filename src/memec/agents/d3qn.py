@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class D3QNSettings(NeuralSettings):
-    """Everything that makes a D3QN agent."""
+    """Everything that makes a D3QN agent.
+
+    Time limits are no ends, in every preset: the targets bootstrap through them, and no setting changes that.
+    """
 
     name: Literal["d3qn"] = "d3qn"
     explore: ExploreSettings = EpsilonGreedy(anneal_start_steps=1, anneal_end_steps=50_000)
