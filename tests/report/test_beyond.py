@@ -41,6 +41,13 @@ def test_a_target_is_reached_by_all_that_it_names() -> None:
     assert line(beyond_page(bad), "Acrobot").endswith("| **not reached** |")
 
 
+def test_a_mean_beyond_its_target_is_not_enough_if_its_interval_is_not() -> None:
+    scores = (-60.0, -80.0, -130.0, -110.0)
+    wide = [run("Acrobot-v1", 100 + place, [score] * 100, 500, 50_000) for place, score in enumerate(scores)]
+    assert "| -95 ± 31 (4 seeds) | -144.5 to -45.53 | -130 |" in line(beyond_page(wide), "Acrobot")
+    assert line(beyond_page(wide), "Acrobot").endswith("| undecided |")
+
+
 def test_a_room_is_solved_at_the_first_of_five_in_a_row_and_a_seed_that_never_does_counts() -> None:
     scores = [0.0, 1.0, 0.0] + [1.0] * 97
     rooms = [run("memec/FourRoom-v0", seed, scores, 50, 5_000) for seed in (100, 101, 102)]

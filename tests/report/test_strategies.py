@@ -37,9 +37,18 @@ def verdicts(found: list[Run]) -> dict[str, tuple[str, ...]]:
 def test_auto_is_held_against_the_best_omega_and_calibrated_strategies_against_epsilon_greedy() -> None:
     heights = {"mellowmax": 0.5, "mellowmax-auto": 0.6, "epsilon-greedy": 0.5, "ucb-calibrated": 0.4}
     found = verdicts(runs(heights | {"thompson-calibrated": 0.5}))
-    assert found["mellowmax-auto"][-1] == "reached" and found["mellowmax-auto"][0] == "1.20"
-    assert found["ucb-calibrated"][-1] == "**not reached**" and found["ucb-calibrated"][4] == "0.80"
+    assert found["mellowmax-auto"][-1] == "reached" and found["mellowmax-auto"][0] == "1.20 [1.20, 1.20]"
+    assert found["ucb-calibrated"][-1] == "**not reached**" and found["ucb-calibrated"][4] == "0.80 [0.80, 0.80]"
     assert found["thompson-calibrated"][-1] == "reached"
+
+
+def test_a_ratio_of_means_alone_decides_nothing() -> None:
+    lucky = runs({"epsilon-greedy": 0.5, "ucb-calibrated": 0.5})
+    for run in lucky:
+        if run.subject == ("CartPole-v1", "mfec", "ucb-calibrated") and run.seed == 0:
+            run.scores[:] = 500.0
+    found = verdicts(lucky)["ucb-calibrated"]
+    assert found[4] == "1.02 [0.97, 1.08]" and found[-1] == "undecided"
 
 
 def test_nothing_is_judged_before_all_omegas_were_run() -> None:
@@ -55,14 +64,16 @@ def test_strategies_are_compared_by_the_seeds_they_share_and_judged_with_ten() -
     areas = {row[0]: row[1:] for row in strategies_tables(mixed)[0].rows}
     assert areas["epsilon-greedy"][0] == "0.1 ± 0" and areas["seeds"][0] == "4"
     found = verdicts(mixed)["ucb-calibrated"]
-    assert found[0] == "2.00" and found[-1] == "4 of 10 seeds run"
+    assert found[0] == "2.00 [2.00, 2.00]" and found[-1] == "4 of 10 seeds run"
 
 
 def test_calibration_is_judged_by_what_90_percent_intervals_cover(tmp_path: Path) -> None:
-    rows = ["CartPole-v1,ucb-calibrated,100,0.5,0.90,0.3", "CartPole-v1,ucb-calibrated,101,0.5,0.86,0.1"]
-    rows += ["memec/OpenRoom-v0,ucb-calibrated,100,1.0,0.99,nan"]
+    rows = ["CartPole-v1,ucb-calibrated,100,0.5,0.88,0.3", "CartPole-v1,ucb-calibrated,101,0.5,0.88,0.1"]
+    rows += [f"memec/OpenRoom-v0,ucb-calibrated,{seed},1.0,0.99,nan" for seed in (100, 101)]
+    rows += [f"Acrobot-v1,ucb-calibrated,{seed},0.5,{coverage},nan" for seed, coverage in ((100, 0.81), (101, 0.96))]
     (tmp_path / "calibration.csv").write_text("\n".join([",".join(CALIBRATION_COLUMNS), *rows]) + "\n")
-    cartpole, room = calibration_table(tmp_path / "calibration.csv").rows
+    cartpole, acrobot, room = calibration_table(tmp_path / "calibration.csv").rows
     assert cartpole[1:] == ("CartPole", "2", "0.50", "0.88", "0.20", "reached")
+    assert acrobot[-1] == "undecided", "two seeds as far apart as that say little"
     assert room[-1] == "**not reached**" and room[-2] == NOTHING
     assert calibration_table(tmp_path / "none.csv").rows == []

@@ -2,13 +2,15 @@
 
 import csv
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 
 import numpy as np
 
 from memec.report.runs import Curve, Run, curves_of
-from memec.report.stats import Values, area_under_curve, spread
+from memec.report.stats import Estimate, Values, area_under_curve, spread
 from memec.report.tables import NOTHING, Table
+from memec.report.targets import Asked, mean_of, outcome, ratio_of_means
 
 RANGES = {
     "CartPole-v1": (0.0, 500.0),
@@ -27,6 +29,7 @@ CALIBRATION_COLUMNS = ("env", "strategy", "seed", *MEASURES)
 COVERAGE = (0.80, 0.97)
 """The share of returns that 90% intervals must cover."""
 Areas = Mapping[str, Values]
+Pair = tuple[Values, Values]
 
 
 def strategies_tables(runs: Sequence[Run]) -> list[Table]:
@@ -70,7 +73,8 @@ def calibration_table(file: Path) -> Table:
             here = [record for record in records if (record["env"], record["strategy"]) == (name, strategy)]
             if here:
                 means = [_mean_of([float(record[measure]) for record in here]) for measure in MEASURES]
-                verdict = "reached" if COVERAGE[0] <= means[1] <= COVERAGE[1] else "**not reached**"
+                covered = mean_of(np.array([float(record[MEASURES[1]]) for record in here]))
+                verdict = outcome(Asked(covered, *COVERAGE))
                 cells = (NOTHING if np.isnan(mean) else f"{mean:.2f}" for mean in means)
                 rows.append((strategy, _title(name), str(len(here)), *cells, verdict))
     columns = ("strategy", "", "seeds", "50% intervals", "90% intervals", "std and error", "90%: .80 to .97")
@@ -104,34 +108,34 @@ def _mean(areas: Mapping[str, Areas], label: str) -> str:
 
 
 def _against_omegas(areas: Mapping[str, Areas], seeds: int) -> tuple[str, ...]:
-    ratios, all_there = [], True
+    title, says = "mellowmax-auto / best of five omegas", f">= {LEAST} in each, >= 1 on average"
+    pairs: list[Pair] = []
     for each in areas.values():
-        omegas = [area.mean() for label, area in each.items() if _order(label)[0]]
-        all_there = all_there and "mellowmax-auto" in each and len(omegas) == 5
-        ratios.append(float(each["mellowmax-auto"].mean() / max(omegas)) if all_there else np.nan)
-    says = f">= {LEAST} in each, >= 1 on average"
-    reached = min(ratios) >= LEAST and float(np.mean(ratios)) >= 1.0
-    return _row("mellowmax-auto / best of five omegas", ratios, float(np.mean(ratios)), says, reached, seeds)
+        omegas = [area for label, area in each.items() if _order(label)[0]]
+        if "mellowmax-auto" in each and len(omegas) == 5:
+            pairs.append((each["mellowmax-auto"], max(omegas, key=lambda area: float(area.mean()))))
+    return _row(title, pairs, says, LEAST, seeds)
 
 
 def _against_epsilon(areas: Mapping[str, Areas], name: str, seeds: int) -> tuple[str, ...]:
-    """Compare the means over all environments: where epsilon-greedy learns nothing, a ratio alone says little."""
-    pairs = [
-        (each[name].mean(), each["epsilon-greedy"].mean())
-        for each in areas.values()
-        if {name, "epsilon-greedy"} <= set(each)
-    ]
+    pairs = [(each[name], each["epsilon-greedy"]) for each in areas.values() if {name, "epsilon-greedy"} <= set(each)]
+    return _row(f"{name} / epsilon-greedy", pairs, ">= 1 on average", -inf, seeds)
+
+
+def _row(title: str, pairs: Sequence[Pair], says: str, least: float, seeds: int) -> tuple[str, ...]:
+    """Compare areas, with at least so much asked in each environment and all on average.
+
+    The average is that of the areas: where one of a pair learns nothing, their ratio alone says little.
+    """
     if len(pairs) < len(RANGES):
-        return _row(f"{name} / epsilon-greedy", [np.nan], np.nan, ">= 1 on average", False, seeds)
-    ours, theirs = np.array(pairs).T
-    mean = float(ours.mean() / theirs.mean())
-    return _row(f"{name} / epsilon-greedy", list(ours / theirs), mean, ">= 1 on average", mean >= 1.0, seeds)
-
-
-def _row(title: str, ratios: Sequence[float], mean: float, says: str, reached: bool, seeds: int) -> tuple[str, ...]:
-    if np.isnan(mean):
         return title, *[NOTHING] * (len(RANGES) + 1), says, "not yet run"
-    verdict = "reached" if reached else "**not reached**"
-    if seeds < SEEDS:
-        verdict = f"{seeds} of {SEEDS} seeds run"
-    return title, *(f"{ratio:.2f}" for ratio in ratios), f"{mean:.2f}", says, verdict
+    ratios, mean = [ratio_of_means(pair) for pair in pairs], ratio_of_means(*pairs)
+    asked = [Asked(ratio, least) for ratio in ratios] if least > -inf else []
+    verdict = outcome(*asked, Asked(mean, 1.0)) if seeds >= SEEDS else f"{seeds} of {SEEDS} seeds run"
+    return title, *map(_said, [*ratios, mean]), says, verdict
+
+
+def _said(ratio: Estimate) -> str:
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.value:.2f}"
+    return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
