@@ -56,6 +56,19 @@ def test_a_room_is_solved_at_the_first_of_five_in_a_row_and_a_seed_that_never_do
     assert line(beyond_page(never), "FourRoom").endswith("| **not reached** |")
 
 
+def test_in_rooms_the_paper_is_looked_at_as_often_as_vpec_where_such_runs_are_there() -> None:
+    def paper(every: int, budget: int) -> Run:
+        scores = [0.0] * 3 + [1.0] * (budget // every - 3)
+        theirs = run("memec/OpenRoom-v0", 0, scores, every, budget, name="mfec", explore={"name": "boltzmann"})
+        theirs.settings["training"]["evaluate_every_steps"] = every
+        return replace(theirs, preset="paper", variant="boltzmann")
+
+    ours = run("memec/OpenRoom-v0", 100, [1.0] * 100, 50, 5_000)
+    seldom, often = paper(500, 100_000), paper(50, 5_000)
+    assert "median 2,000, worst 2,000 (boltzmann, every 500)" in line(beyond_page([ours, seldom]), "OpenRoom")
+    assert "median 200, worst 200 (boltzmann, every 50)" in line(beyond_page([ours, seldom, often]), "OpenRoom")
+
+
 def test_what_was_not_run_to_its_end_is_not_judged() -> None:
     short = [run("CartPole-v1", 100, [500.0] * 20, 500, 10_000)]
     assert line(beyond_page(short), "CartPole").endswith("| not yet run |")

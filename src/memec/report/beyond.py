@@ -16,6 +16,9 @@ from memec.report.targets import MISSED, RULE, Asked, mean_of, median_of, outcom
 from memec.train.run_folder import saying_where
 
 COMMANDS = (
+    "memec reproduce small --agents mfec --seeds 10 --results results",
+    "memec reproduce openroom --agents mfec --seeds 10 --steps 5000 --set training.evaluate_every_steps=50 "
+    "--results results/beyond",
     "memec reproduce better --seeds 10 --results results/beyond",
     "memec reproduce ablation --seeds 5 --results results/beyond",
     "memec reproduce strategies --seeds 10 --results results/beyond",
@@ -116,7 +119,8 @@ def beyond_page(runs: Sequence[Run], calibration: Table | None = None) -> str:
         SEEDS,
         "A score is the mean of the last 5 greedy evaluations of 10 episodes; a room is solved at the first of 5 "
         "evaluations in a row at 1.0. The paper's column is the best of its five strategies by our own runs with its "
-        "settings, evaluated every 500 steps.",
+        "settings. Evaluations are 500 steps apart, VPEC's in rooms 50; how far MFEC's are apart there stands beside "
+        "it, as those that are further apart find a room solved later.",
         RULE,
         Table("targets", "Targets", columns, rows).markdown(),
         "## What each part brings",
@@ -172,7 +176,7 @@ def _measure(curve: Curve, target: Target) -> Values:
 
 
 def _target_row(target: Target, curve: Curve | None, paper: Sequence[Curve]) -> tuple[str, ...]:
-    theirs = _best_of_the_paper(target, paper)
+    theirs = _best_of_the_paper(target, curve, paper)
     if curve is None or curve.budget < target.steps:
         return target.title, f"{target.steps:,}", theirs, NOTHING, NOTHING, NOTHING, target.says, "not yet run"
     values = _measure(curve, target)
@@ -186,18 +190,28 @@ def _target_row(target: Target, curve: Curve | None, paper: Sequence[Curve]) -> 
     )  # fmt: skip
 
 
-def _best_of_the_paper(target: Target, paper: Sequence[Curve]) -> str:
-    """Return how MFEC's best strategy did with the paper's settings: by mean score, or by median steps to solve."""
+def _best_of_the_paper(target: Target, ours: Curve | None, paper: Sequence[Curve]) -> str:
+    """Return how MFEC's best strategy did with the paper's settings: by mean score, or by median steps to solve.
+
+    Steps depend on how often they are looked at: runs evaluated as often as ours come before others.
+    """
     curves = [curve for curve in paper if curve.environment == target.environment]
     if not curves:
         return NOTHING
-    if target.in_steps:
-        whole = target._replace(steps=max(curve.budget for curve in curves))
-        best = min(curves, key=lambda curve: float(np.median(_measure(curve, whole))))
-        values = _measure(best, whole)
-        return f"median {np.median(values):,.0f}, worst {values.max():,.0f} ({best.strategy})"
-    best = max(curves, key=lambda curve: float(_measure(curve, target).mean()))
-    return f"{spread(_measure(best, target))} ({best.strategy})"
+    if not target.in_steps:
+        best = max(curves, key=lambda curve: float(_measure(curve, target).mean()))
+        return f"{spread(_measure(best, target))} ({best.strategy})"
+    alike = [curve for curve in curves if ours is not None and _every(curve) == _every(ours)] or curves
+    steps = [_measure(curve, target._replace(steps=curve.budget)) for curve in alike]
+    place = int(np.argmin([np.median(each) for each in steps]))
+    best, worst = alike[place], float(steps[place].max())
+    latest = f"{worst:,.0f}" if worst <= best.budget else f"not in {best.budget:,}"
+    return f"median {np.median(steps[place]):,.0f}, worst {latest} ({best.strategy}, every {_every(best)})"
+
+
+def _every(curve: Curve) -> int:
+    """Return how many steps lie between evaluations."""
+    return int(curve.steps[0])
 
 
 def _ablation(ours: Sequence[Curve], whole: dict[str, Curve]) -> Table:
