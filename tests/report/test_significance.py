@@ -11,6 +11,7 @@ from memec.report.significance import (
     LEVEL,
     at_least,
     difference,
+    groups_test,
     holm,
     least_p_value,
     power_of_rank_tests,
@@ -44,6 +45,16 @@ def test_where_nothing_differs_a_difference_is_found_in_one_of_twenty_at_most(se
     draw = draws(np.random.default_rng(0))[kind]
     pairs = [(draw(seeds), draw(seeds)) for _ in range(TIMES)]
     assert np.mean([rank_test(x, y) <= LEVEL + 1e-9 for x, y in pairs]) <= LEVEL + SLACK
+
+
+def test_of_groups_that_are_alike_one_in_twenty_is_called_different(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memec.report.significance.PERMUTATIONS", 300)
+    rng = np.random.default_rng(5)
+    for draw in draws(rng).values():
+        found = [groups_test([draw(3), draw(5), draw(5), draw(10)]) <= LEVEL for _ in range(TIMES)]
+        assert np.mean(found) <= LEVEL + SLACK
+    apart = [rng.standard_normal(5) + shift for shift in (0.0, 0.0, 0.0, 5.0)]
+    assert groups_test(apart) <= LEVEL
 
 
 @pytest.mark.parametrize("seeds", [3, 5, 10])

@@ -8,9 +8,10 @@ import pytest
 
 from memec.experiments.presets import preset_of, settings_for
 from memec.report.authors import TheirRun, agreement, read_authors
-from memec.report.claims import claims
+from memec.report.claims import OMEGAS, claims
 from memec.report.evidence import Evidence, highest_of_three
 from memec.report.judging import OUTCOMES, RELEASED, TEXT, Judged, judged
+from memec.report.paper import DOMAINS, SMALL
 from memec.report.runs import Curve, Run, curves_of, find_runs, longest
 from memec.report.sorting import Sorted, readings_of, sort_runs
 from memec.report.tables import atari_table, comparisons_table, overall_table, scores_table
@@ -115,6 +116,21 @@ def test_cartpole_is_judged_by_both_bars_and_both_sets_of_five() -> None:
     (found,) = [each for each in by_text(*cartpole) if 'solved Cartpole" (MFEC)' in each.claim.said]
     assert [result.outcome for result in found.results] == ["contradicted"] * 2 + ["supported"] * 2
     assert found.outcome == "depends on the reading"
+
+
+@pytest.mark.parametrize(
+    ("effect", "scatter", "expected"),
+    [(1.0, 0.01, "supported"), (0.0, 0.05, "undecided"), (0.0, 0.01, "contradicted")],
+)
+def test_mellowmax_is_sensitive_to_omega_if_that_matters_anywhere(effect: float, scatter: float, expected: str) -> None:
+    def search(name: str, omega: float) -> Curve:
+        height = DOMAINS[name].lowest + (effect * omega / 20 if name == "memec/OpenRoom-v0" else 0.0)
+        return curve(name, "mfec", f"mellowmax omega={omega:g}", [height + scatter * seed for seed in range(5)])
+
+    searches = [search(name, omega) for name in SMALL for omega in OMEGAS]
+    text = '"sensitivity to the value of omega" (MFEC)'
+    assert outcome(by_text(*searches), text) == expected
+    assert outcome(by_text(*searches[:-1]), text) == "not run at the paper's budget"
 
 
 def test_too_few_seeds_or_steps_are_not_judged() -> None:

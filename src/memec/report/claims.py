@@ -18,6 +18,8 @@ FASTER_GAMES = ("ALE/SpaceInvaders-v5", "ALE/Qbert-v5", "ALE/MsPacman-v5")
 BOWLING, PONG = "ALE/Bowling-v5", "ALE/Pong-v5"
 RANDOM_BOWLING = 23.1
 """Mnih et al., 2015."""
+OMEGAS = (5.0, 7.0, 9.0, 12.0)
+"""The paper's search in the small environments."""
 CARTPOLE_OF_2019 = 195.0
 """What CartPole-v0 of 200 steps asked for, usual when the paper was written."""
 
@@ -37,7 +39,7 @@ class Claim(NamedTuple):
 
 def claims() -> tuple[Claim, ...]:
     """Return all claims that are judged by the scores of runs."""
-    return (*_cartpole(), *_acrobot(), *_rooms(), *_uncertain(), *_stability(), *_atari())
+    return (*_cartpole(), *_acrobot(), *_rooms(), *_uncertain(), *_stability(), *_omega(), *_atari())
 
 
 def _of(environment: str, agent: str, *but: str) -> list[Subject]:
@@ -208,6 +210,31 @@ def _stability() -> Iterator[Claim]:
 
 def _stable(evidence: Evidence, subjects: Sequence[Subject]) -> Finding:
     return all_of([by.stable(evidence, subject) for subject in subjects])
+
+
+def _omega() -> Iterator[Claim]:
+    for agent in ("mfec", "nec"):
+        measures: tuple[Measure, ...] = ("final score", "area under the curve")
+        variants: dict[str, Judge] = {
+            f"{measure}s" if measure == "final score" else "areas under the curve": partial(
+                _sensitive, agent=agent, measure=measure
+            )
+            for measure in measures
+        }
+        yield Claim(
+            f'Mellowmax has a "sensitivity to the value of omega" ({AGENT_TITLES[agent]}).',
+            f"In at least one of the four small environments it matters which of {', '.join(f'{o:g}' for o in OMEGAS)} "
+            "omega is.",
+            f"omega, {AGENT_TITLES[agent]}",
+            variants,
+            released=False,
+        )
+
+
+def _sensitive(evidence: Evidence, agent: str, measure: Measure) -> Finding:
+    grid = {name: [(name, agent, by.searched(omega)) for omega in OMEGAS] for name in SMALL}
+    evidence.need([subject for subjects in grid.values() for subject in subjects])
+    return some_of([by.differ(evidence, subjects, measure) for subjects in grid.values()])
 
 
 def _atari() -> Iterator[Claim]:

@@ -1,6 +1,7 @@
 """What was measured, as tests of what the paper claims: each gives a p-value for it and one against it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
 from math import prod
 from typing import Literal, NamedTuple
 
@@ -12,6 +13,7 @@ from memec.report.significance import (
     Summary,
     difference,
     difference_of_summaries,
+    groups_test,
     power_of_rank_tests,
     power_of_share,
     probability_of_improvement,
@@ -213,6 +215,24 @@ def similar(evidence: Evidence, one: Subject, other: Subject) -> Finding:
     figures = f"{spread(x)} and {spread(y)}: difference {difference(x, y)}, similar within {margin:.4g}"
     within = max(rank_test(x + margin, y), rank_test(y + margin, x))
     return Finding(within, min(1.0, 2 * apart), figures, power_of_rank_tests(len(x), (len(y),)))
+
+
+def searched(omega: float) -> str:
+    """Return the strategy that a run of the search for omega counts as."""
+    return f"mellowmax omega={omega:g}"
+
+
+def differ(evidence: Evidence, subjects: Sequence[Subject], measure: Measure) -> Finding:
+    """Judge whether it matters which of these a seed is of; that it does not is shown by all pairs being close."""
+    values = [evidence.values(subject, measure) for subject in subjects]
+    margin = CLOSE * (_range(subjects[0]) if measure == "final score" else 1.0)
+    apart = [max(rank_test(x + margin, y), rank_test(y + margin, x)) for x, y in combinations(values, 2)]
+    means = ", ".join(f"{subject[2]} {spread(each)}" for subject, each in zip(subjects, values, strict=True))
+    fewest = min(map(len, values))
+    return Finding(
+        groups_test(values), max(apart), f"{title_of(subjects[0][0])}: {means}",
+        power_of_rank_tests(fewest, (fewest,)),
+    )  # fmt: skip
 
 
 def solves(evidence: Evidence, subject: Subject, bar: float | None = None, *, where: bool = False) -> Finding:

@@ -86,6 +86,17 @@ def variance_test(wider: Values, narrower: Values) -> float:
     return float(result.pvalue)
 
 
+def groups_test(groups: Sequence[Values]) -> float:
+    """Return the p-value that it matters of which group a seed is: Kruskal's and Wallis's, by permutation."""
+    ranks = stats.rankdata(np.concatenate(groups))
+    starts = np.cumsum([0, *map(len, groups[:-1])])
+    sizes = np.array([len(group) for group in groups])
+    drawn = np.random.default_rng(0).permuted(np.tile(ranks, (PERMUTATIONS, 1)), axis=1)
+    drawn[0] = ranks  # what was seen counts as one of them
+    between = (np.add.reduceat(drawn, starts, axis=1) ** 2 / sizes).sum(axis=1)
+    return float((between >= between[0] * (1 - 1e-12)).mean())
+
+
 def share_test(count: int, seeds: int, share: float = 0.5) -> float:
     """Return the one-sided p-value that more than this share of all seeds would do what `count` of these did: exact."""
     return float(stats.binom.sf(count - 1, seeds, share))

@@ -1,12 +1,13 @@
 """Which runs say something about the paper, and under which reading of it: by their settings, not by their names."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from memec.report.evidence import Evidence
+from memec.report.evidence import Evidence, searched
 from memec.report.judging import RELEASED, TEXT
 from memec.report.paper import GAMES
-from memec.report.runs import Run, curves_of
+from memec.report.runs import Curve, Run, curves_of
 
 PresetOf = Callable[..., str | None]
 """Which reading of the paper a run's settings are; `any_omega=True` overlooks omega."""
@@ -42,10 +43,18 @@ def sort_runs(runs: Sequence[Run], preset_of: PresetOf) -> Sorted:
     return found
 
 
+def _searched(runs: Sequence[Run]) -> list[Curve]:
+    """Return the curves of the search, each omega a strategy of its own."""
+    by_omega: dict[float, list[Run]] = {}
+    for run in runs:
+        by_omega.setdefault(float(run.settings["agent"]["explore"]["omega"]), []).append(run)
+    return [replace(curve, strategy=searched(omega)) for omega, these in by_omega.items() for curve in curves_of(these)]
+
+
 def readings_of(found: Sorted) -> dict[str, Evidence]:
     """Return what there is to judge by; the authors' code has no D3QN, whose runs count in either reading."""
     text = curves_of(found.readings[TEXT])
     baseline = [curve for curve in text if curve.agent == "d3qn"]
     other = curves_of(found.other)
     released = curves_of(found.readings[RELEASED])
-    return {TEXT: Evidence(text, other), RELEASED: Evidence([*released, *baseline])}
+    return {TEXT: Evidence([*text, *_searched(found.search)], other), RELEASED: Evidence([*released, *baseline])}
