@@ -35,7 +35,12 @@ from .torture import compare
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "mfec": {"memory": {"capacity": 40}},
-    "nec": {"memory": {"capacity": 40}, "train_start_steps": 30, "replay_capacity": 60, "batch_size": 4},
+    "nec": {
+        "memory": {"capacity": 40, "neighbours": 11},
+        "train_start_steps": 30,
+        "replay_capacity": 60,
+        "batch_size": 4,
+    },
     "d3qn": {"train_start_steps": 30, "replay_capacity": 60, "batch_size": 4},
     "vpec": {"memory": {"capacity": 40}},
 }

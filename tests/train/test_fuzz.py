@@ -37,7 +37,12 @@ JSON = st.recursive(
 )
 SMALL: dict[str, dict[str, Any]] = {
     "mfec": {"memory": {"capacity": 30}},
-    "nec": {"memory": {"capacity": 30}, "train_start_steps": 20, "replay_capacity": 40, "batch_size": 4},
+    "nec": {
+        "memory": {"capacity": 30, "neighbours": 11},
+        "train_start_steps": 20,
+        "replay_capacity": 40,
+        "batch_size": 4,
+    },
     "d3qn": {"train_start_steps": 20, "replay_capacity": 40, "batch_size": 4},
     "vpec": {"memory": {"capacity": 64}},
 }

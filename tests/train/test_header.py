@@ -18,7 +18,13 @@ from .torture import compare
 STEPS = 90
 SETTINGS: dict[str, dict[str, Any]] = {
     "mfec": {"memory.capacity": 20},
-    "nec": {"memory.capacity": 20, "train_start_steps": 20, "replay_capacity": 30, "batch_size": 4},
+    "nec": {
+        "memory.capacity": 20,
+        "memory.neighbours": 11,
+        "train_start_steps": 20,
+        "replay_capacity": 30,
+        "batch_size": 4,
+    },
     "d3qn": {"train_start_steps": 20, "replay_capacity": 30, "batch_size": 4},
     "vpec": {"memory.capacity": 20},
 }
