@@ -276,6 +276,14 @@ def test_a_process_that_may_open_no_more_files_says_so(files: int, tmp_path: Pat
     assert result.stderr.count("\n") == 1
 
 
+def test_a_result_that_cannot_be_written_is_a_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "memec", "--version"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (result.returncode, result.stderr) == (2, "memec: The system refuses: No space left on device.\n")
+
+
 def test_help_teaches_without_heavy_imports() -> None:
     script = (
         "import sys; from memec import cli; sys.argv=['memec','--help']\ntry: cli.main()\nexcept SystemExit: pass\n"

@@ -385,9 +385,10 @@ def main() -> None:
         _say(str(error))
         sys.exit(2)
     except OSError as error:
-        if error.errno not in (EMFILE, ENFILE):
-            raise
-        _say("Too many files are open: raise the limit, such as by ulimit -n 1024, or close what is not needed.")
+        if error.errno in (EMFILE, ENFILE):
+            _say("Too many files are open: raise the limit, such as by ulimit -n 1024, or close what is not needed.")
+        else:  # such as a full disk that a result was to be written to
+            _say(f"The system refuses: {' '.join(str(part) for part in (error.strerror, error.filename) if part)}.")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
