@@ -40,8 +40,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "train_start_steps": 30,
         "replay_capacity": 60,
         "batch_size": 4,
+        "hidden_size": 4,
     },
-    "d3qn": {"train_start_steps": 30, "replay_capacity": 60, "batch_size": 4},
+    "d3qn": {"train_start_steps": 30, "replay_capacity": 60, "batch_size": 4, "hidden_size": 4},
     "vpec": {"memory": {"capacity": 40}},
 }
 STEPS, STOP, EVERY = 150, 70, 30

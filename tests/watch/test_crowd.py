@@ -15,7 +15,7 @@ from memec import MFEC
 
 Serve = Callable[..., AbstractContextManager[str]]
 
-EPISODES, EPISODE_SECONDS = 45, 2
+EPISODES, EPISODE_SECONDS = 45, 1
 SLOW = f"""
 import time, gymnasium, numpy as np
 class Slow(gymnasium.Env):
