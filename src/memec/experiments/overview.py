@@ -1,5 +1,8 @@
 """What there is to choose from, for `memec list`."""
 
+from typing import Any
+
+from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.table import Table
 
@@ -18,6 +21,25 @@ def show_overview() -> None:
     for name, agent in AGENTS.items():
         console.print(_settings(f"Settings of {name} (--set NAME=VALUE)", agent.settings_type))
     console.print(_settings("Settings of a run", RunSettings, without="agent."))
+
+
+def overview() -> dict[str, Any]:
+    """Return the same as plain data."""
+    return {
+        "environments": {name: domain._asdict() for name, domain in PAPER.items()},
+        "strategies": {name: _defaults(strategy) for name, strategy in STRATEGIES.items()},
+        "agents": {name: _defaults(agent.settings_type) for name, agent in AGENTS.items()},
+        "run": {name: value for name, value in _defaults(RunSettings).items() if not name.startswith("agent.")},
+    }
+
+
+def _defaults(settings: type[Settings]) -> dict[str, Any]:
+    """Return every setting that has a default, by its dotted name."""
+    return {
+        name: to_jsonable_python(field.get_default())
+        for name, field in setting_names(settings)
+        if not field.is_required() and name != "name"
+    }
 
 
 def _environments() -> Table:
