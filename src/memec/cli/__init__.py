@@ -11,7 +11,7 @@ import typer
 from memec.cli import options
 from memec.cli.options import say
 from memec.cli.pages import list_, report, watch
-from memec.cli.studies import compare, reproduce
+from memec.cli.studies import compare, reproduce, tune
 from memec.cli.training import evaluate, train, verify
 from memec.errors import MemecError
 from memec.onlookers import let_go_of_output, open_missing_output
@@ -43,7 +43,7 @@ def every_command(
     """Take the options that belong to no command."""
 
 
-for command in (train, evaluate, compare, reproduce, report, watch, verify):
+for command in (train, evaluate, compare, tune, reproduce, report, watch, verify):
     app.command()(command)
 app.command(name="list")(list_)
 

@@ -149,6 +149,89 @@ def compare(
     raise typer.Exit(status)
 
 
+def tune(
+    env: Annotated[
+        str,
+        typer.Argument(
+            metavar="ENV",
+            help="Any Gymnasium id, such as CartPole-v1 or module:Id.",
+            callback=look_here_too,
+            autocompletion=complete_environments,
+        ),
+    ],
+    agent: Annotated[
+        str | None,
+        typer.Option(help="The agent. Default: the one that fits best.", callback=agent_here),
+    ] = None,
+    search: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUES",
+            help="What to search: discount=0.9,0.99 or memory.neighbours=3:51. Default: what matters of the agent.",
+        ),
+    ] = None,
+    trials: Annotated[int, typer.Option(help="How many settings to try in all, of all processes.", min=1)] = 40,
+    hours: Annotated[float | None, typer.Option(help="Begin no further trial after so many hours.", min=0)] = None,
+    seeds: Annotated[int, typer.Option(help="Seeds of each trial; bad ones are stopped after the first.", min=1)] = 3,
+    held_out: Annotated[int, typer.Option(help="Other seeds, to judge the winner by; 0 for no judgement.", min=0)] = 10,
+    steps: Steps = None,
+    evaluate_every: Annotated[int | None, typer.Option(help="Steps between greedy evaluations.")] = None,
+    set_: Assignments = None,
+    env_set: Annotated[
+        list[str] | None, typer.Option("--env-set", metavar="NAME=VALUE", help="What the environment is made with.")
+    ] = None,
+    workers: Workers = None,
+    out: Annotated[Path | None, typer.Option(help="The folder of the search. Default: runs/tune-ENV-AGENT.")] = None,
+) -> None:
+    """Search settings for an environment, and judge the best by seeds it was not chosen on.
+
+    Called again, it goes on; several processes or machines share a search by giving the same command on a disk they
+    share. The winner is OUT/settings.json, for memec train --settings.
+    """
+    from memec.experiments import reproduce as studies
+    from memec.experiments.compare import plan_comparison, short_name
+    from memec.experiments.run_settings import environment_from
+    from memec.experiments.tune import SPACES, Found, Tuning, axis, write_settings
+    from memec.experiments.tune import search as search_settings
+
+    assignments = [*(f"environment.kwargs.{assignment}" for assignment in env_set or ()), *(set_ or ())]
+    environment = environment_from(env, assignments)
+    agents = None if agent is None else [agent]
+    (base,) = plan_comparison(
+        environment, agents=agents, seeds=1, steps=steps, evaluate_every=evaluate_every, assignments=assignments
+    )
+    spaces = search or SPACES.get(base.agent, [])
+    if not spaces:
+        raise MemecError(f"Say what to search of {base.agent}, such as --search discount=0.9,0.99.")
+    folder = out or Path("runs") / f"tune-{short_name(env)}-{base.agent}"
+    axes = [axis(text) for text in spaces]
+    tuning = Tuning(base.settings, axes, folder, trials=trials, seeds=seeds, hours=hours, held_out=held_out)
+    at_a_time = workers or studies.cores()
+    found = search_settings(tuning, at_a_time, lambda text: typer.echo(text, err=True))
+    if not isinstance(found, Found):
+        raise typer.Exit(found)
+    typer.echo(f"Best of {found.trials} trials: {found.score:.5g}, mean of {seeds} seeds, with")
+    for name, value in found.values.items():
+        typer.echo(f"  {name}={value}")
+    write_settings(found.settings, folder / "settings.json")
+    typer.echo(f"Settings: {folder / 'settings.json'} (memec train {env} --settings {folder / 'settings.json'})")
+    if found.settings == base.settings:
+        typer.echo("These are the default settings: nothing was found that did better.")
+    elif held_out:
+        from memec.report.comparison import surely_better
+
+        study = studies.Study(tuning.rivals(found.settings), folder / "held-out")
+        status = _do(study, "local", at_a_time, None)
+        if status == 0:
+            _say_which_is_better(study.out)
+            winner, default = (study.out / run.curve for run in study.runs[:2])
+            if surely_better(winner, default):
+                typer.echo("What was found is better than the default, on seeds it was not chosen on.")
+            else:
+                typer.echo("The default is as good as what was found, as far as these seeds can tell.")
+        raise typer.Exit(status)
+
+
 def _say_which_is_better(folder: Path) -> None:
     from memec.experiments.presets import preset_of
     from memec.report import study

@@ -101,6 +101,12 @@ def compare(runs: Sequence[Run]) -> list[Comparison]:
     ]
 
 
+def surely_better(one: Path, other: Path) -> bool:
+    """Tell whether the runs of one folder are better than those of another, which differ by one thing."""
+    scores, others = (final_scores(curves_of(find_runs(folder).runs)[0].scores) for folder in (one, other))
+    return bool(scores.mean() > others.mean()) and 2 * rank_test(scores, others) <= LEVEL
+
+
 def write_comparison(folder: Path) -> list[str]:
     """Compare the finished runs of a folder, in comparison.md and comparison.csv; return what there is to say."""
     found = find_runs(folder)
