@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 from zlib import crc32
 
 import gymnasium
@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from memec.agents.exploring import Decisions, ExploringSettings
 from memec.agents.file import FORMAT, environment_of, made_from, refuse_other_formats
-from memec.agents.memories import Remembering, Thought
+from memec.agents.lookups import LookUps
+from memec.agents.memories import Memories, Thought
 from memec.agents.pictures import NoPictures, Pictures
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
-from memec.explore import Belief, Strategy, in_use, taken_up
+from memec.explore import AnyStrategy, Belief, Strategy, in_use, taken_up
 from memec.foreign import ForeignSettings
 from memec.train.checkpoint import CheckpointSettings
 from memec.train.evaluation import worlds_for_evaluation
@@ -36,6 +37,16 @@ Shapes = Mapping[str, tuple[int, ...]]
 Env = str | gymnasium.Env[Any, Any] | World
 
 
+class Part(Protocol):
+    """Something of an agent that learns, or that has a state."""
+
+    def arrays(self) -> Arrays:
+        """Return what `restore` needs to go on identically."""
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from what `arrays` returned."""
+
+
 class Agent(ABC):
     """An agent in its world. What it is made of is its `settings`; what it has learned is its `arrays()`."""
 
@@ -45,12 +56,20 @@ class Agent(ABC):
     pictures: Pictures | NoPictures = NoPictures()
     """Pictures of memories, where some are kept for people to look at."""
 
-    def __init__(self, env: Env, settings: ExploringSettings | None, changes: dict[str, Any], seed: int) -> None:
+    def __init__(
+        self,
+        env: Env,
+        *,
+        explore: AnyStrategy | str | None = None,
+        seed: int = 0,
+        settings: Any = None,
+        **changes: Any,
+    ) -> None:
         """Take the settings that suit the environment's kind of observation, unless others are given, with changes."""
         self.world = env if isinstance(env, World) else make(env)
         self._owns_world = isinstance(env, str)
-        described, strategy = taken_up(changes.get("explore"))
-        general = settings or self.general_settings(self.world.observation.kind)
+        described, strategy = taken_up(explore)
+        general = settings or self.settings_type.suiting(self.world.observation.kind)
         self.settings = general.changed(changes | {"explore": described})
         self.seed = seed
         self.seeds = Seeds(seed)
@@ -61,6 +80,7 @@ class Agent(ABC):
         stream = f"{self.name} {self.explore.name.removesuffix('-auto')}"
         self.generator = self.seeds.generator("agent", crc32(stream.encode()))
         self.decisions = Decisions(self.explore, self.generator)
+        self.lookups = LookUps(self.decisions, self.beliefs)
         self._prediction_generator = self.seeds.generator("prediction")
         self._loop = Loop(self, self.world, self.seeds)
 
@@ -79,38 +99,12 @@ class Agent(ABC):
         """Forget the episode under way: it will not be finished."""
 
     @abstractmethod
-    def greedy_policy(self) -> GreedyPolicy:
-        """Return a policy that acts as well as the agent can and changes nothing in it."""
-
-    @abstractmethod
     def beliefs(self, observations: NDArray[Any], state_ids: NDArray[np.uint64] | None) -> Iterable[Belief]:
         """Return what to choose by in each of these states, without a trace in the agent."""
 
     @abstractmethod
-    def think(self, observation: Observation, state_id: StateId) -> Thought:
-        """Return what stands behind a choice here, without a trace in the agent."""
-
-    @abstractmethod
-    def arrays(self) -> Arrays:
-        """Return everything learned."""
-
-    @abstractmethod
-    def restore(self, arrays: Arrays) -> None:
-        """Take over what another agent with the same settings learned."""
-
-    @property
-    def remembering(self) -> Remembering | None:
-        """What keeps its memories, where it has any."""
-        return None
-
-    @property
-    def keeps_observations(self) -> bool:
-        """Whether `observed` can tell something."""
-        return False
-
-    def observed(self, slot: int) -> NDArray[Any] | None:
-        """Return what was observed in a memory, where that is known."""
-        return None
+    def parts(self) -> Mapping[str, Part]:
+        """Return all that learns, and the episode under way, by names that tell them apart in a file."""
 
     def experience(self) -> Experience:
         """Return what is learned from again and again, where there is such a thing: a replay of gigabytes, maybe.
@@ -133,6 +127,16 @@ class Agent(ABC):
         """Return what tells how learning goes, as means since the last call: at least what its strategy shows."""
         return self.decisions.diagnostics([])
 
+    # --- what follows from that ------------------------------------------------------------------------------------
+
+    def greedy_policy(self) -> GreedyPolicy:
+        """Return a policy that acts as well as the agent can and changes nothing in it."""
+        return self.lookups.greedy_policy()
+
+    def think(self, observation: Observation, state_id: StateId) -> Thought:
+        """Return what stands behind a choice here, without a trace in the agent."""
+        return self.lookups.think(observation, state_id)
+
     def choose_actions(
         self,
         observations: NDArray[Any],
@@ -142,6 +146,18 @@ class Agent(ABC):
     ) -> NDArray[np.int64]:
         """Choose for a batch of observations, without learning from it."""
         return self.decisions.choose_each(self.beliefs(observations, state_ids), deterministic, generator)
+
+    def arrays(self) -> Arrays:
+        """Return everything learned."""
+        parts = self.parts().items()
+        named = {f"{part}.{name}": array for part, own in parts for name, array in own.arrays().items()}
+        return self.decisions.arrays() | named
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what another agent with the same settings learned."""
+        self.decisions.restore(arrays)
+        for name, part in self.parts().items():
+            part.restore(part_of(arrays, f"{name}."))
 
     # --- what users call --------------------------------------------------------------------------------------------
 
@@ -248,6 +264,13 @@ class Agent(ABC):
         actions = actions + self.world.first_action
         return (actions[0] if single else actions), state
 
+    def recall(self, observation: Any, *, state_id: StateId | None = None) -> list[Memories]:
+        """Return, for every action, the memories behind its value. Changes nothing."""
+        fitted = self.world.observation(observation)
+        if state_id is None and (ids := self.world.state_ids(fitted[None])) is not None:
+            state_id = ids[0]
+        return self.lookups.think(fitted, state_id).memories
+
     def save(self, path: str | Path) -> None:
         """Write the whole agent, memory included, to one safetensors file."""
         path = Path(path)
@@ -340,11 +363,6 @@ class Agent(ABC):
             raise MemecError(f"{source} was trained in an environment with other actions or observations.")
         self.restore(arrays)
         self.generator.bit_generator.state = about["generator"]
-
-    @classmethod
-    @abstractmethod
-    def general_settings(cls, kind: str) -> ExploringSettings:
-        """Return settings for an environment of which only the kind of observation is known."""
 
     @classmethod
     def from_settings(cls, env: Env, settings: Any, *, seed: int = 0, **parts: Any) -> Self:

@@ -11,6 +11,7 @@ from pydantic import Discriminator, PositiveInt, Tag
 from memec.embed.embedding import Array, Embedding
 from memec.embed.foreign import ForeignEmbedding, ForeignEmbedSettings, make_foreign
 from memec.embed.identity import Identity, ScaledIdentity
+from memec.embed.late import LateEmbedding, rows
 from memec.embed.projection import GaussianProjection
 from memec.errors import MemecError
 from memec.plugins import Plugins, name_of
@@ -25,12 +26,15 @@ __all__ = [
     "ForeignEmbedding",
     "GaussianProjection",
     "Identity",
+    "LateEmbedding",
     "ScaledIdentity",
     "embedding_named",
     "full_name",
     "key_size_of",
+    "late_embedding",
     "make_embedding",
     "register_embedding",
+    "rows",
     "taken_up",
 ]
 
@@ -117,6 +121,18 @@ def key_size_of(
     if isinstance(settings, ForeignEmbedSettings):
         return _needed(settings, own).key_size
     return int(np.prod(shape)) if _keeps(settings, shape, dtype) else settings.key_size
+
+
+def late_embedding(
+    settings: EmbedSettings | ForeignEmbedSettings,
+    shape: tuple[int, ...],
+    dtype: npt.DTypeLike,
+    seed: int,
+    own: ForeignEmbedding | None = None,
+) -> LateEmbedding:
+    """The embedding these settings mean, made when it is first needed or restored."""
+    size = key_size_of(settings, shape, dtype, own)
+    return LateEmbedding(lambda arrays: make_embedding(settings, shape, dtype, seed, arrays, own), size)
 
 
 def _needed(settings: ForeignEmbedSettings, own: ForeignEmbedding | None) -> ForeignEmbedding:

@@ -6,7 +6,7 @@ from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.table import Table
 
-from memec.agents import AGENTS
+from memec.agents import AGENTS, MFECSettings
 from memec.experiments.presets import GENERAL_TRAINING, PAPER
 from memec.experiments.run_settings import RunSettings
 from memec.explore import STRATEGIES
@@ -50,7 +50,7 @@ def _environments() -> Table:
         numbers = (domain.capacity, domain.omega, domain.steps, domain.evaluate_every_steps)
         table.add_row(name, *(f"{number:,}" for number in numbers))
     for kind, training in GENERAL_TRAINING.items():
-        general = AGENTS["mfec"].general_settings(kind).model_dump()
+        general = MFECSettings.suiting(kind).model_dump()
         omega = general["explore"].get("omega", "auto")
         every = f"{training['evaluate_every_steps']:,}"
         capacity, steps = f"{general['memory']['capacity']:,}", f"{training['steps']:,}"

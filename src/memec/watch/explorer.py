@@ -64,7 +64,7 @@ class Explorer:
     @property
     def memory(self) -> Remembering | None:
         """What keeps the agent's memories, where it has any."""
-        return self.agent.remembering
+        return self.agent.lookups.remembering
 
     def episode(self, seed: int, exploring: bool) -> dict[str, Any]:
         """Play an episode, and return what does not need its memories."""
@@ -171,7 +171,7 @@ class Explorer:
     def _observed(self, slot: int) -> NDArray[Any] | None:
         """Return what was observed in a memory, where that is known."""
         memory = self.memory
-        return None if memory is None or not 0 <= slot < len(memory.keys) else self.agent.observed(slot)
+        return None if memory is None or not 0 <= slot < len(memory.keys) else self.agent.lookups.observed(slot)
 
     def _note(self) -> str:
         """Return why memories have no pictures, where they have none."""
@@ -179,7 +179,7 @@ class Explorer:
             return f"A {self.agent.name} agent has no memories: its values come from its network alone."
         if self._world.observation.kind != "frames" and not can_draw(self._drawing_world):
             return "This environment's observations cannot be drawn one by one, so memories have no pictures."
-        return "" if self.agent.keeps_observations else HOW_TO_KEEP
+        return "" if self.agent.lookups.keeps_observations else HOW_TO_KEEP
 
 
 def _spread(memories: Memories) -> float:
