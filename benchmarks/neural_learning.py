@@ -1,6 +1,6 @@
-"""Learning curves of NEC and D3QN: `python results/neural/learn.py AGENT PRESET ENV STRATEGY SEED ...`.
+"""Learning curves of NEC and D3QN: `python -m benchmarks.neural_learning AGENT PRESET ENV STRATEGY SEED ...`.
 
-`SETTING=VALUE` among the seeds changes the preset. Rows are appended to evaluations.csv, with what was changed and the
+`SETTING=VALUE` among the seeds changes the preset. Rows are appended to results/neural/evaluations.csv, with what was changed and the
 mean value that D3QN estimated while it learned since the row before. The greedy policy is tried out every 10,000 steps
 and every 500 in the last 2,500, so that the mean of the last five evaluations is the one that `memec train` prints,
 which evaluates every 500 steps. Evaluations are seeded by their step and change nothing in training.
@@ -18,7 +18,7 @@ from memec.experiments.presets import settings_for
 from memec.experiments.run_settings import changes_from
 from memec.train import Evaluation, Event
 
-FILE = Path(__file__).with_name("evaluations.csv")
+FILE = Path(__file__).parents[1] / "results" / "neural" / "evaluations.csv"
 COLUMNS = ("agent", "preset", "env", "strategy", "changes", "seed", "step", "mean_score", "value")
 STEPS, LAST = 100_000, 2_500
 
