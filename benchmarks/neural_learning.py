@@ -1,9 +1,10 @@
 """Learning curves of NEC and D3QN: `python -m benchmarks.neural_learning AGENT PRESET ENV STRATEGY SEED ...`.
 
-`SETTING=VALUE` among the seeds changes the preset. Rows are appended to results/neural/evaluations.csv, with what was changed and the
-mean value that D3QN estimated while it learned since the row before. The greedy policy is tried out every 10,000 steps
-and every 500 in the last 2,500, so that the mean of the last five evaluations is the one that `memec train` prints,
-which evaluates every 500 steps. Evaluations are seeded by their step and change nothing in training.
+`SETTING=VALUE` among the seeds changes the preset. Rows are appended to results/neural/evaluations.csv, with what was
+changed and the mean value that D3QN estimated while it learned since the row before. The greedy policy is tried out
+every 10,000 steps and every 500 in the last 2,500, so that the mean of the last five evaluations is the one that
+`memec train` prints, which evaluates every 500 steps. Evaluations are seeded by their step and change nothing in
+training.
 
 Without arguments it prints what is in the file: the mean of the last five evaluations of each seed.
 """

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.measure import progress
+from benchmarks.own_targets.baselines import PRESET, SCORES
 from memec.envs.world import World, make
 from memec.errors import MemecError
 from memec.experiments.better import FIRST_HELD_OUT_SEED
 from memec.experiments.pace import in_words
-from memec.report.baselines import PRESET, SCORES
 from memec.report.stats import steps_to_reach
 from memec.train import Evaluation, Seeds, TrainingSettings, evaluating
 from memec.train.lock import alone_with

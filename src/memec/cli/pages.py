@@ -17,17 +17,8 @@ def report(
     verdict: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a page that judges every claim of the paper.")
     ] = None,
-    beyond: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Only write the page on what goes beyond the paper.")
-    ] = None,
 ) -> None:
     """Draw the learning curve of a run, or make figures and tables of many."""
-    if beyond is not None:
-        from memec.report.beyond import write_beyond
-
-        write_beyond(folder, beyond)
-        typer.echo(f"Beyond the paper: {beyond}")
-        return
     from memec.experiments.presets import preset_of
     from memec.report import study
 

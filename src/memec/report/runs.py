@@ -18,6 +18,8 @@ from memec.train.results import TABLE, Rows, read_record, read_rows
 from memec.train.run_folder import RunFolder
 
 Values = NDArray[np.float64]
+UNTIL_A_SCORE = "zoo"
+"""The preset of runs that end when they have reached a score: they have none at the end."""
 LONGEST_NAME = 200
 LARGEST_SEED = 2**64
 

@@ -5,13 +5,12 @@ from pathlib import Path
 
 from memec.errors import MemecError
 from memec.report.authors import TheirRun, agreement, read_authors
-from memec.report.baselines import PRESET as UNTIL_A_SCORE
 from memec.report.curves import draw_run
 from memec.report.figures import draw_environment
 from memec.report.judging import RELEASED, TEXT
 from memec.report.page import write_page
 from memec.report.paper import GAMES
-from memec.report.runs import Run, curves_of, find_runs
+from memec.report.runs import UNTIL_A_SCORE, Run, curves_of, find_runs
 from memec.report.sorting import PresetOf, sort_runs
 from memec.report.tables import atari_table, comparisons_table, overall_table, scores_table
 from memec.report.verdict import write_verdict
@@ -27,7 +26,7 @@ def report(folder: Path, out: Path | None = None, preset_of: PresetOf | None = N
         picture = draw_run(folder)
         return [f"Learning curve: {picture}", f"Report: {write_page(folder, folder / 'report.html', preset_of)}"]
     found = find_runs(folder)
-    runs = [run for run in found.runs if run.preset != UNTIL_A_SCORE]  # these have no end
+    runs = [run for run in found.runs if run.preset != UNTIL_A_SCORE]
     if not runs:
         reason = f" {found.passed_over[0]}" if found.passed_over else ""
         raise MemecError(f"{folder} holds no finished run with evaluations to report on.{reason}")

@@ -2,9 +2,18 @@
 
 import numpy as np
 import pytest
+from benchmarks.own_targets.judging import (
+    MISSED,
+    REACHED,
+    UNDECIDED,
+    Asked,
+    mean_of,
+    median_of,
+    outcome,
+    ratio_of_means,
+)
 
 from memec.report.stats import Estimate
-from memec.report.targets import MISSED, REACHED, UNDECIDED, Asked, mean_of, median_of, outcome, ratio_of_means
 
 TIMES = 400
 SLACK = 3 * np.sqrt(0.05 * 0.95 / TIMES)

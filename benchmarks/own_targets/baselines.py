@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memec.report.runs import Curve, Run
+from benchmarks.own_targets.judging import Asked, outcome
+from memec.report.runs import UNTIL_A_SCORE, Curve, Run
 from memec.report.significance import probability_of_improvement
 from memec.report.stats import Values, steps_to_reach
 from memec.report.tables import NOTHING, Table
-from memec.report.targets import Asked, outcome
 
-PRESET = "zoo"
-"""The settings of rl-baselines3-zoo. Such a run ends when it has reached its score: it has no score at the end."""
+PRESET = UNTIL_A_SCORE
+"""The settings of rl-baselines3-zoo."""
 SCORES = {"CartPole-v1": 400.0, "Acrobot-v1": -120.0}
 AT_MOST = 0.5
 """The share of another's steps that a seed of VPEC is to need at most, more often than not."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.own_targets.judging import Asked, mean_of, outcome, ratio_of_means
 from memec.report.runs import Curve, Run, curves_of
 from memec.report.stats import Estimate, Values, area_under_curve, spread
 from memec.report.tables import NOTHING, Table
-from memec.report.targets import Asked, mean_of, outcome, ratio_of_means
 
 RANGES = {
     "CartPole-v1": (0.0, 500.0),

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.own_targets.page import TARGETS, beyond_page, write_beyond
 
 from memec.errors import MemecError
-from memec.report.beyond import TARGETS, beyond_page, write_beyond
 from memec.report.runs import Run
 
 REPOSITORY = Path(__file__).parents[2]

@@ -4,8 +4,8 @@ from math import inf
 
 import numpy as np
 import pytest
+from benchmarks.own_targets.baselines import PRESET, Reached, baselines_table
 
-from memec.report.baselines import PRESET, Reached, baselines_table
 from memec.report.runs import Curve, Run, curves_of
 
 BUDGETS = {"vpec": 50_000, "sb3-dqn": 50_000, "sb3-ppo": 100_000}

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.own_targets.strategies import CALIBRATION_COLUMNS, RANGES, calibration_table, strategies_tables
 
 from memec.report.runs import Run
-from memec.report.strategies import CALIBRATION_COLUMNS, RANGES, calibration_table, strategies_tables
 from memec.report.tables import NOTHING
 
 OMEGAS = (5.0, 7.0, 7.5, 9.0, 12.0)

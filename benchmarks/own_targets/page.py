@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.own_targets.baselines import baselines_table
+from benchmarks.own_targets.judging import MISSED, RULE, Asked, mean_of, median_of, outcome
+from benchmarks.own_targets.strategies import calibration_table, strategies_tables
 from memec.errors import MemecError
-from memec.report.baselines import baselines_table
 from memec.report.runs import Curve, Run, curves_of, find_runs
 from memec.report.stats import Estimate, Values, final_scores, spread, steps_to_reach
-from memec.report.strategies import calibration_table, strategies_tables
 from memec.report.tables import NOTHING, Table
-from memec.report.targets import MISSED, RULE, Asked, mean_of, median_of, outcome
 from memec.train.run_folder import saying_where
 
 COMMANDS = (
@@ -24,7 +24,7 @@ COMMANDS = (
     "memec reproduce strategies --seeds 10 --results results/beyond",
     "python -m benchmarks.calibration --seeds 5 --out results/beyond",
     "python -m benchmarks.stable_baselines --seeds 10 --out results/beyond/baselines",
-    "memec report results --beyond docs/better-than-the-paper.md",
+    "python -m benchmarks.own_targets results docs/better-than-the-paper.md",
 )
 
 
@@ -115,7 +115,8 @@ def beyond_page(runs: Sequence[Run], calibration: Table | None = None) -> str:
     )  # fmt: skip
     parts = [
         "# Better than the paper",
-        "Made from the recorded runs by `memec report`; not written by hand. How the agent works: [vpec.md](vpec.md).",
+        "Made from the recorded runs by `python -m benchmarks.own_targets`; not written by hand. How the agent works: "
+        "[vpec.md](vpec.md).",
         SETTINGS,
         SEEDS,
         "A score is the mean of the last 5 greedy evaluations of 10 episodes; a room is solved at the first of 5 "
