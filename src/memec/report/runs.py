@@ -69,6 +69,12 @@ class Found(NamedTuple):
     passed_over: list[str]
     """One line for each run that cannot be used, with its reason."""
 
+    def finished(self) -> "Found":
+        """Return the finished runs; the others are passed over, too."""
+        there = [run for run in self.runs if run.status == "finished"]
+        rest = [f"{run.source} is not finished: {run.status}." for run in self.runs if run.status != "finished"]
+        return Found(there, self.passed_over + rest)
+
 
 @dataclass(frozen=True)
 class Curve:
