@@ -24,8 +24,12 @@ NOT_FINITE, NO_SUCH_ACTION = -1, -2
 
 
 def compiled(function: Any) -> Any:
-    """Compile without fast-math, so that NaN and infinity are still seen."""
-    return njit(cache=True, error_model="numpy", nogil=True)(function)
+    """Compile without fast-math, so that NaN and infinity are still seen.
+
+    That is said, because numba takes an option that is left out from whatever calls the function first: code compiled
+    anew would round otherwise than the cached.
+    """
+    return njit(cache=True, error_model="numpy", nogil=True, fastmath=False)(function)
 
 
 # --- known states: open addressing with linear probing; a place holds slot + 1, 0 is empty ---------------------------
