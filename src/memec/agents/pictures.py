@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memec.errors import MemecError
+from memec.frames import are_pixels, newest_in_grey
 from memec.memory import Memory, Written
 from memec.memory.limits import refuse_if_too_large
 from memec.train.files import Arrays
@@ -58,11 +59,9 @@ class Pictures:
     @staticmethod
     def picture(observation: Observation) -> NDArray[Any]:
         """Return what is kept of an observation."""
-        if observation.dtype != np.uint8 or observation.ndim < 2:
+        if not are_pixels(observation.shape, observation.dtype):
             return observation
-        frame = observation[-1] if observation.ndim == 4 else observation  # the newest of a stack
-        if frame.ndim == 3:
-            frame = frame.mean(axis=-1) if frame.shape[-1] in (1, 3, 4) else frame[-1]
+        frame = newest_in_grey(observation)
         stride = -(-max(frame.shape) // LARGEST_SIDE)
         return np.ascontiguousarray(frame[::stride, ::stride], np.uint8)
 

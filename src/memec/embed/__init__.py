@@ -14,6 +14,7 @@ from memec.embed.identity import Identity, ScaledIdentity
 from memec.embed.late import LateEmbedding, rows
 from memec.embed.projection import GaussianProjection
 from memec.errors import MemecError
+from memec.frames import are_pixels
 from memec.plugins import Plugins, name_of
 from memec.settings import FOREIGN, Settings
 
@@ -145,5 +146,4 @@ def _keeps(settings: EmbedSettings, shape: tuple[int, ...], dtype: npt.DTypeLike
     """Whether the observation itself is the key."""
     if settings.kind != "auto":
         return settings.kind == "identity"
-    image = np.dtype(dtype) == np.uint8 and len(shape) >= 2
-    return not image and int(np.prod(shape)) <= LARGEST_IDENTITY
+    return not are_pixels(shape, dtype) and int(np.prod(shape)) <= LARGEST_IDENTITY

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from memec.agents.memories import Memories, Remembering
 from memec.envs.rooms import Room
 from memec.errors import MemecError
+from memec.frames import are_pixels
 from memec.train.protocol import Observation, StateId
 from memec.train.seeds import Seeds
 from memec.watch.drawing import THUMBNAIL, can_draw, draw_observation, png
@@ -166,7 +167,9 @@ class Explorer:
 
     def _has_picture(self, slot: int) -> bool:
         observation = self._observed(slot)
-        return observation is not None and (observation.dtype == np.uint8 or can_draw(self._drawing_world))
+        return observation is not None and (
+            are_pixels(observation.shape, observation.dtype) or can_draw(self._drawing_world)
+        )
 
     def _observed(self, slot: int) -> NDArray[Any] | None:
         """Return what was observed in a memory, where that is known."""
