@@ -57,16 +57,17 @@ class MFEC(Agent):
         key, state_id = Column("keys", np.float32, (self.embed.key_size,)), Column("state_ids", np.uint64, (2,))
         self.episode = Episode(Moment, (key, state_id, Column("actions", np.int64, below=actions)))
         self.pictures = make_pictures(self.memory, fit.shape, fit.dtype)
-        released = self.explore.judges_as_released  # whose Gaussian process judges all states by their neighbours
+        # The Gaussian process of the released code judges known states by their neighbours, too, and in evaluation.
+        self._by_state = not self.explore.judges_as_released
         self.lookups = MemoryLookUps(
-            self.decisions, self.memory, self.embed, self._belief, self.pictures, by_state=not released,
-            by_strategy=released,
+            self.decisions, self.memory, self.embed, self._belief, self.pictures, by_state=self._by_state,
+            by_strategy=not self._by_state,
         )  # fmt: skip
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Recall what each action led to in the most similar moments (Eq. 4), and let the strategy choose."""
-        key, this_state = self.embed(observation), state_id()
-        recall = self.memory.recall(key, self.lookups.known_by(this_state), fleeting=True)
+        key, this_state = self.embed.own(observation), state_id()
+        recall = self.memory.recall(key, this_state if self._by_state else None, fleeting=True)
         self.decisions.begin()
         action = self.decisions.choose(self._belief(key, recall))
         self.episode.moments.append(Moment(key, this_state, action))
@@ -107,7 +108,7 @@ class MFEC(Agent):
 
     def _belief(self, key: NDArray[np.float32], recall: Recall) -> Belief:
         """Take the values of Eq. 4, and where the strategy asks for it how sure the memories near by make of them."""
-        if self.explore.judges_as_released:
+        if not self._by_state:
             return Belief(*self.memory.released_posterior(recall))
         std = self.memory.std(key, recall) if self.explore.needs_std else None
         return self.decisions.insight.believe(Belief(recall.values, std), recall.squared_distances, recall.exact)

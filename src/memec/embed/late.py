@@ -1,6 +1,7 @@
 """An embedding that is made when it is first needed, so that nothing is drawn for an agent that is restored."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -16,14 +17,11 @@ class LateEmbedding:
     def __init__(self, make: Make, key_size: int) -> None:
         self.key_size = key_size
         self._make = make
-        self._made: Embedding | None = None
 
-    @property
+    @cached_property
     def own(self) -> Embedding:
         """The embedding itself."""
-        if self._made is None:
-            self._made = self._make(None)
-        return self._made
+        return self._make(None)
 
     def __call__(self, observation: Array) -> Key:
         """The key of one observation."""
@@ -60,7 +58,7 @@ class LateEmbedding:
         made = self._make(arrays)
         if made.key_size != self.key_size:
             raise MemecError("The saved projection does not fit: its keys are not of the size the settings say.")
-        self._made = made
+        self.own = made
 
 
 def rows(vectors: Sequence[Array]) -> Array:
