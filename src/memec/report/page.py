@@ -50,13 +50,9 @@ def page(
     found: Found, folder: Path, preset_of: PresetOf | None = None, judgements: Sequence[Judged] | None = None
 ) -> str:
     """Return the page; whatever the runs say stands in it as data, which its script shows as text."""
-    try:
-        plotly = files("plotly").joinpath("package_data/plotly.min.js").read_text(encoding="utf-8")
-    except ModuleNotFoundError:
-        raise MemecError("The report page needs plotly: pip install 'memec[report]'.") from None
     static = files("memec.report").joinpath("static")
     parts = {
-        "plotly": plotly,
+        "plotly": static.joinpath("plotly.js").read_text(encoding="utf-8"),
         "data": _embedded(page_data(*found, folder, preset_of, judgements)),
         "style": static.joinpath("style.css").read_text() + static.joinpath("report.css").read_text(),
         "theme": static.joinpath("theme.js").read_text(),
