@@ -14,6 +14,7 @@ from memec.saved_arrays import LARGEST_COUNT, check_arrays, check_not_negative
 LATEST = 2_048
 """How many of the latest decisions the errors are learned from."""
 REFIT_EVERY = 64
+WAITING = "waiting"
 COVERED = (0.5, 0.9)
 """The intervals for returns."""
 COUNTED = 20_000.0
@@ -37,6 +38,13 @@ class Calibration(Insight):
         self._widths = np.zeros(len(COVERED))
         self._inside, self._judged = np.zeros(len(COVERED)), 0.0
         self._waiting: list[tuple[float, float]] = []
+        self._lanes = [self._waiting]  # those of each environment
+
+    def enter(self, lane: int) -> None:
+        """Wait on for what follows in another environment."""
+        while len(self._lanes) <= lane:
+            self._lanes.append([])
+        self._waiting = self._lanes[lane]
 
     def believe(
         self,
@@ -99,7 +107,10 @@ class Calibration(Insight):
             "numbers": np.array(numbers, np.float64),
             "latest": np.stack([self._distances, self._errors]),
             "intervals": np.stack([self._widths, self._inside]),
-            "waiting": np.array(self._waiting, np.float64).reshape(-1, 2),
+            **{
+                name: np.array(waiting, np.float64).reshape(-1, 2)
+                for name, waiting in zip(_names(len(self._lanes)), self._lanes, strict=True)
+            },
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -107,11 +118,12 @@ class Calibration(Insight):
         forms: dict[str, Any] = {"numbers": (np.float64, (6,)), "intervals": (np.float64, (2, len(COVERED)))}
         check_arrays(arrays, forms)
         check_not_negative(arrays, "numbers", "intervals")
-        latest, waiting = arrays["latest"], arrays["waiting"]
-        fit = latest.shape == (2, LATEST) and waiting.ndim == 2 and waiting.shape[1] == 2
+        latest = arrays["latest"]
+        lanes = [arrays[name] for name in _names(sum(name.startswith(WAITING) for name in arrays))]
+        fit = latest.shape == (2, LATEST) and all(each.ndim == 2 and each.shape[1] == 2 for each in lanes)
         # A distance may be infinite, where nothing was near; nothing else may be, and nothing is no number.
-        sound = fit and np.isfinite(latest[1]).all() and np.isfinite(waiting[:, 0]).all()
-        if not sound or not (latest >= 0.0).all() or not (waiting[:, 1] >= 0.0).all():
+        sound = fit and np.isfinite(latest[1]).all() and all(np.isfinite(each[:, 0]).all() for each in lanes)
+        if not sound or not (latest >= 0.0).all() or not all((each[:, 1] >= 0.0).all() for each in lanes):
             raise MemecError("The saved calibration does not fit: no errors are like that.")
         count, fitted_at, *others = arrays["numbers"].tolist()
         if not fitted_at <= count < LARGEST_COUNT:
@@ -120,7 +132,8 @@ class Calibration(Insight):
         self._usual_distance, self._noise, self._signal, self._judged = others
         self._distances[:], self._errors[:] = arrays["latest"]
         self._widths, self._inside = arrays["intervals"].copy()
-        self._waiting = [(value, distance) for value, distance in arrays["waiting"].tolist()]
+        self._lanes = [[(value, distance) for value, distance in each.tolist()] for each in lanes]
+        self._waiting = self._lanes[0]
 
     def _fit(self) -> None:
         """Learn usual distance, noise, signal and widths from the latest decisions: a line through squared errors."""
@@ -148,6 +161,11 @@ class Calibration(Insight):
     def _std_of_returns(self, distances: Floats) -> Floats:
         std: Floats = np.sqrt(self._noise + self._signal * self._novelty(distances))
         return std
+
+
+def _names(lanes: int) -> list[str]:
+    """Return what the decisions that wait are called in files, environment by environment."""
+    return [WAITING, *(f"{WAITING}.{lane}" for lane in range(1, lanes))]
 
 
 def _ranks(numbers: Floats) -> Floats:

@@ -112,6 +112,14 @@ class OwnInsight(Insight):
         self._own = own
         self._name = name
 
+    def enter(self, lane: int) -> None:
+        """Refuse to mix up what it is told of several episodes: it takes them for one."""
+        if lane > 0 and (hasattr(self._own, "observe") or hasattr(self._own, "forget")):
+            raise MemecError(
+                f"The strategy {self._name} observes one episode at a time: leave environments=... out, or give it a "
+                "method insight() whose result has a method enter(lane)."
+            )
+
     def observe(self, reward: float, over: bool) -> None:
         """Tell the strategy."""
         if hasattr(self._own, "observe"):

@@ -13,6 +13,9 @@ from memec.explore.belief import Belief, Floats
 class Insight:
     """Kept by the agent for its strategy, which holds no state itself. This one learns nothing; others learn more."""
 
+    def enter(self, lane: int) -> None:
+        """Hear in which environment, of several side by side, the episode goes on that is told of next."""
+
     def is_offered(self, readings: int) -> None:
         """Hear, before an episode, in how many ways the agent reads the value of an action in it, if in several."""
 

@@ -1,6 +1,7 @@
 """Optimism, episode by episode: whether to hope is a bet on what hoping has brought lately."""
 
 from collections import deque
+from dataclasses import dataclass, field
 from math import exp
 from typing import Any, ClassVar, Literal
 
@@ -72,6 +73,18 @@ NAMES = ("believing", "hoping", "tempering")
 """The same, in files."""
 
 
+@dataclass
+class Played:
+    """How an episode is played."""
+
+    kind: int = BELIEF
+    quiet: int = 0
+    """Steps since anything was new."""
+    met_new: bool = False
+    under_way: bool = False
+    rewards: list[float] = field(default_factory=list)
+
+
 class Bet(Insight):
     """How episodes are played under `Optimism`: a bandit over which kind has paid, restless where nothing is new.
 
@@ -86,14 +99,22 @@ class Bet(Insight):
         self._when = [deque[int](maxlen=settings.window) for _ in NAMES]
         self._episodes = 0
         self._stuck = False
-        self._quiet, self._met_new = 0, False
         self._tempers = False
-        self.kind = BELIEF
-        """How the episode under way, or the last one, is played."""
         self.trusted = BELIEF
         """Which belief has paid better lately: what a greedy policy goes by."""
-        self._under_way = False
-        self._rewards: list[float] = []
+        self._episode = Played()
+        self._lanes = [self._episode]  # that of each environment
+
+    @property
+    def kind(self) -> int:
+        """How the episode under way, or the last one, is played."""
+        return self._episode.kind
+
+    def enter(self, lane: int) -> None:
+        """Go on with the episode in another environment."""
+        while len(self._lanes) <= lane:
+            self._lanes.append(Played())
+        self._episode = self._lanes[lane]
 
     def is_offered(self, readings: int) -> None:
         """Hear whether there are two beliefs, which is a matter of how much luck there is."""
@@ -102,11 +123,12 @@ class Bet(Insight):
 
     def begin(self, rng: Generator) -> None:
         """Decide how to play an episode, at its first decision."""
-        if self._under_way:
+        if self._episode.under_way:
             return
-        self._under_way = True
-        self._quiet, self._met_new = 0, False
-        self.kind = HOPE if self._stuck else self._draw(rng)
+        episode = self._episode
+        episode.under_way = True
+        episode.quiet, episode.met_new = 0, False
+        episode.kind = HOPE if self._stuck else self._draw(rng)
 
     def believe(
         self,
@@ -117,26 +139,27 @@ class Bet(Insight):
         """Return the reading that is trusted, and the one that the episode is played by."""
         if not belief.readings:
             return belief
-        return Belief(belief.readings[self.trusted], played_by=belief.readings[self.kind])
+        return Belief(belief.readings[self.trusted], played_by=belief.readings[self._episode.kind])
 
     def meet(self, new: bool, memories: int) -> None:
         """Take in whether a step brought anything that is not among the memories yet."""
-        self._quiet = 0 if new else self._quiet + 1
-        self._met_new |= new
-        if self._settings.restless and self._quiet >= max(LEAST_QUIET, memories):
-            self.kind = HOPE
+        episode = self._episode
+        episode.quiet = 0 if new else episode.quiet + 1
+        episode.met_new |= new
+        if self._settings.restless and episode.quiet >= max(LEAST_QUIET, memories):
+            episode.kind = HOPE
 
     def observe(self, reward: float, over: bool) -> None:
         """Add up the score of the episode, and bet on it at the end."""
-        self._rewards.append(reward)
+        self._episode.rewards.append(reward)
         if over:
-            self._score(float(np.sum(self._rewards)))
+            self._score(float(np.sum(self._episode.rewards)))
             self.forget()
 
     def forget(self) -> None:
         """Drop the episode under way: it has no score."""
-        self._under_way = False
-        self._rewards.clear()
+        self._episode.under_way = False
+        self._episode.rewards.clear()
 
     def diagnostics(self) -> dict[str, float]:
         """Return how the episode is played."""
@@ -148,7 +171,7 @@ class Bet(Insight):
         self._scores[self.kind].append(score)
         self._when[self.kind].append(self._episodes)
         self._trust()
-        self._stuck = self._settings.restless and self.kind != HOPE and not self._met_new
+        self._stuck = self._settings.restless and self.kind != HOPE and not self._episode.met_new
 
     def _trust(self) -> None:
         self.trusted = BELIEF
@@ -158,8 +181,11 @@ class Bet(Insight):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what `restore` needs."""
-        counts = [self._episodes, self._quiet, self._met_new, self._stuck, self._tempers, self.kind, self._under_way]
-        found = {"counts": np.array(counts, np.float64), "rewards": np.array(self._rewards, np.float64)}
+        found: dict[str, NDArray[Any]] = {}
+        for lane, one in enumerate(self._lanes):
+            counts = [self._episodes, one.quiet, one.met_new, self._stuck, self._tempers, one.kind, one.under_way]
+            found |= {_named("counts", lane): np.array(counts, np.float64)}
+            found |= {_named("rewards", lane): np.array(one.rewards, np.float64)}
         for name, scores, when in zip(NAMES, self._scores, self._when, strict=True):
             found |= {name: np.array(scores, np.float64), f"{name}.when": np.array(when, np.float64)}
         return found
@@ -169,19 +195,26 @@ class Bet(Insight):
         sizes = {name: min(arrays[name].size, self._settings.window) if name in arrays else 0 for name in NAMES}
         forms: dict[str, Any] = {name: (np.float64, (size,)) for name, size in sizes.items()}
         forms |= {f"{name}.when": form for name, form in forms.items()}
-        rewards = arrays["rewards"].size if "rewards" in arrays else 0
-        check_arrays(arrays, forms | {"counts": (np.float64, (7,)), "rewards": (np.float64, (rewards,))})
-        check_not_negative(arrays, "counts", *(f"{name}.when" for name in NAMES))
+        lanes = range(max(1, sum(name.startswith("counts") for name in arrays)))
+        for name in (_named("rewards", lane) for lane in lanes):
+            forms[name] = (np.float64, (arrays[name].size if name in arrays else 0,))
+        counts = [_named("counts", lane) for lane in lanes]
+        check_arrays(arrays, forms | dict.fromkeys(counts, (np.float64, (7,))))
+        check_not_negative(arrays, *counts, *(f"{name}.when" for name in NAMES))
         if any(arrays[f"{name}.when"].max(initial=0.0) > arrays["counts"][0] for name in NAMES):
             raise MemecError("The saved bet does not fit: episodes of its future are in it.")
-        self._episodes, self._quiet, met_new, stuck, tempers, kind, under_way = (int(n) for n in arrays["counts"])
-        if kind not in (BELIEF, HOPE, TEMPERED):
-            raise MemecError("The saved bet does not fit: it is on a kind of episode that is not played.")
+        self._lanes = []
+        for lane, name in enumerate(counts):
+            self._episodes, quiet, met_new, stuck, tempers, kind, under_way = (int(n) for n in arrays[name])
+            if kind not in (BELIEF, HOPE, TEMPERED):
+                raise MemecError("The saved bet does not fit: it is on a kind of episode that is not played.")
+            rewards = arrays[_named("rewards", lane)].tolist()
+            self._lanes.append(Played(kind, quiet, bool(met_new), bool(under_way), rewards))
+        self._episode = self._lanes[0]
         window = self._settings.window
         self._scores = [deque(arrays[name].tolist(), maxlen=window) for name in NAMES]
         self._when = [deque(map(int, arrays[f"{name}.when"]), maxlen=window) for name in NAMES]
-        self._met_new, self._stuck, self._tempers, self.kind = bool(met_new), bool(stuck), bool(tempers), kind
-        self._under_way, self._rewards = bool(under_way), arrays["rewards"].tolist()
+        self._stuck, self._tempers = bool(stuck), bool(tempers)
         self._trust()
 
     def _draw(self, rng: Generator) -> int:
@@ -215,3 +248,8 @@ class Bet(Insight):
         both = np.concatenate([self._scores[BELIEF], self._scores[TEMPERED]])
         mean = float(np.average(self._scores[kind], weights=weights))
         return mean, float(np.std(both) / np.sqrt(weights.sum()))
+
+
+def _named(what: str, lane: int) -> str:
+    """Return what something of the episode in an environment is called in files."""
+    return f"{what}.{lane}" if lane else what
