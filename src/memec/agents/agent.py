@@ -3,9 +3,9 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 from zlib import crc32
 
 import gymnasium
@@ -14,37 +14,30 @@ from numpy.typing import NDArray
 
 from memec.agents.exploring import Decisions, ExploringSettings
 from memec.agents.file import FORMAT, environment_of, made_from, refuse_other_formats
+from memec.agents.lanes import Part as Part
+from memec.agents.lanes import arrays_of, lanes_of, refuse_unless_ready, restore_lanes
 from memec.agents.lookups import LookUps
 from memec.agents.memories import Memories, Thought
 from memec.agents.pictures import NoPictures, Pictures
+from memec.envs.lanes import world_and_lanes
 from memec.envs.recorded import EnvironmentSettings
-from memec.envs.world import World, make, make_again
+from memec.envs.world import World, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
 from memec.explore import AnyStrategy, Belief, Strategy, in_use, taken_up
 from memec.foreign import ForeignSettings
 from memec.train.checkpoint import CheckpointSettings
-from memec.train.evaluation import worlds_for_evaluation
 from memec.train.events import Event
 from memec.train.files import Arrays, part_of, read_arrays, write_arrays
 from memec.train.journal import Experience, Nothing
+from memec.train.lanes import Lockstep
 from memec.train.loop import Loop, TrainingSettings
 from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
 from memec.train.run_folder import RunFolder
 from memec.train.seeds import Seeds
-from memec.train.training import begin_run, carry_out, evaluation_worlds_like
+from memec.train.training import begin_run, carry_out, settings_to_go_on_with, worlds_to_evaluate_in
 
 Shapes = Mapping[str, tuple[int, ...]]
-Env = str | gymnasium.Env[Any, Any] | World
-
-
-class Part(Protocol):
-    """Something of an agent that learns, or that has a state."""
-
-    def arrays(self) -> Arrays:
-        """Return what `restore` needs to go on identically."""
-
-    def restore(self, arrays: Arrays) -> None:
-        """Go on from what `arrays` returned."""
+Env = str | gymnasium.Env[Any, Any] | gymnasium.vector.VectorEnv[Any, Any, Any] | World
 
 
 class Agent(ABC):
@@ -62,11 +55,16 @@ class Agent(ABC):
         *,
         explore: AnyStrategy | str | None = None,
         seed: int = 0,
+        environments: int = 1,
         settings: Any = None,
         **changes: Any,
     ) -> None:
-        """Take the settings that suit the environment's kind of observation, unless others are given, with changes."""
-        self.world = env if isinstance(env, World) else make(env)
+        """Take the settings that suit the environment's kind of observation, unless others are given, with changes.
+
+        With `environments`, or in a vector environment, the agent plays in several side by side.
+        """
+        self.world, worlds = world_and_lanes(env, environments)
+        self.environments = 1 if worlds is None else len(worlds.worlds)
         self._owns_world = isinstance(env, str)
         described, strategy = taken_up(explore)
         general = settings or self.settings_type.suiting(self.world.observation.kind)
@@ -80,9 +78,13 @@ class Agent(ABC):
         stream = f"{self.name} {self.explore.name.removesuffix('-auto')}"
         self.generator = self.seeds.generator("agent", crc32(stream.encode()))
         self.decisions = Decisions(self.explore, self.generator)
+        if worlds is not None:
+            if type(self).beside is Agent.beside:
+                raise MemecError(f"{self.name} learns in one environment at a time: leave environments=... out.")
+            refuse_unless_ready(self.decisions, self.settings, self.environments)
         self.lookups = LookUps(self.decisions, self.beliefs)
         self._prediction_generator = self.seeds.generator("prediction")
-        self._loop = Loop(self, self.world, self.seeds)
+        self._loop = Loop(self, self.world, self.seeds) if worlds is None else Lockstep(self, worlds, self.seeds)
 
     # --- what an algorithm fills in ---------------------------------------------------------------------------------
 
@@ -105,6 +107,21 @@ class Agent(ABC):
     @abstractmethod
     def parts(self) -> Mapping[str, Part]:
         """Return all that learns, and the episode under way, by names that tell them apart in a file."""
+
+    def beside(self, lane: int) -> Self:
+        """Return the agent in a further environment: a copy that shares what learns and has an episode of its own."""
+        raise NotImplementedError
+
+    def episode_parts(self) -> Mapping[str, Part]:
+        """Return those parts of which every environment has its own."""
+        return {}
+
+    def act_each(
+        self, lanes: Sequence[Self], observations: Sequence[Observation], state_ids: Sequence[AskStateId]
+    ) -> list[int]:
+        """Choose an action to learn from in each of several environments, in this order."""
+        each = zip(lanes, observations, state_ids, strict=True)
+        return [lane.act(observation, state_id) for lane, observation, state_id in each]
 
     def experience(self) -> Experience:
         """Return what is learned from again and again, where there is such a thing: a replay of gigabytes, maybe.
@@ -129,6 +146,11 @@ class Agent(ABC):
 
     # --- what follows from that ------------------------------------------------------------------------------------
 
+    @cached_property
+    def lanes(self) -> list[Self]:
+        """The agent in each of its environments, where they are several."""
+        return lanes_of(self) if self.environments > 1 else []
+
     def greedy_policy(self) -> GreedyPolicy:
         """Return a policy that acts as well as the agent can and changes nothing in it."""
         return self.lookups.greedy_policy()
@@ -151,13 +173,14 @@ class Agent(ABC):
         """Return everything learned."""
         parts = self.parts().items()
         named = {f"{part}.{name}": array for part, own in parts for name, array in own.arrays().items()}
-        return self.decisions.arrays() | named
+        return self.decisions.arrays() | named | arrays_of(self.lanes)
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
         self.decisions.restore(arrays)
         for name, part in self.parts().items():
             part.restore(part_of(arrays, f"{name}."))
+        restore_lanes(self.lanes, arrays)
 
     # --- what users call --------------------------------------------------------------------------------------------
 
@@ -195,7 +218,7 @@ class Agent(ABC):
         folder = None
         if resume is not None:
             folder = RunFolder.open(Path(resume))
-            training = _settings_to_go_on_with(folder, steps, evaluate_every)
+            training = settings_to_go_on_with(folder, steps, evaluate_every, self.environments)
         else:
             if not self._owns_world:
                 self.give_up_episode()  # somebody else may have moved their environment meanwhile
@@ -204,9 +227,10 @@ class Agent(ABC):
                     "steps": self.steps + steps,
                     "evaluate_every_steps": evaluate_every,
                     "evaluation_episodes": evaluation_episodes,
+                    "environments": self.environments,
                 }
             )
-        evaluation_worlds = self._evaluation_worlds(evaluation_env, training) if training.evaluate_every_steps else []
+        evaluation_worlds = worlds_to_evaluate_in(evaluation_env, self.world, training)
         if run is not None:
             folder = begin_run(Path(run), self, training, checkpoint, preset="own")
         carry_out(
@@ -369,30 +393,3 @@ class Agent(ABC):
         """Make the agent from its settings, as the command line does; parts that are none of memec's must be passed."""
         made: Callable[..., Self] = cls
         return made(env, settings=settings, seed=seed, **parts)
-
-    def _evaluation_worlds(self, env: Env | None, settings: TrainingSettings) -> list[World]:
-        if isinstance(env, World):
-            return [env]
-        if isinstance(env, gymnasium.Env):
-            return [make(env, training=False)]
-        kind, episodes = self.world.observation.kind, settings.evaluation_episodes
-        if env is None and self.world.recorded.lost is None:
-            return evaluation_worlds_like(self.world.recorded, kind, episodes)
-        count = worlds_for_evaluation(kind, episodes)
-        if env is not None:
-            return [make(env, training=False) for _ in range(count)]
-        with suppress(Exception):  # whatever is raised where its spec does not make it again, either
-            spec = self.world.environment.spec
-            if spec is not None:
-                return [make(spec, training=False) for _ in range(count)]
-        raise MemecError("To evaluate while learning in an environment of your own, pass evaluation_env as well.")
-
-
-def _settings_to_go_on_with(folder: RunFolder, steps: int, evaluate_every: int) -> TrainingSettings:
-    """Return a run's own settings, but for the number of steps: with others it would not go on exactly."""
-    recorded = TrainingSettings.read(folder.record()["settings"].get("training"))
-    if evaluate_every not in (0, recorded.evaluate_every_steps):
-        raise MemecError(
-            f"A resumed run keeps its settings: {folder.path} is evaluated every {recorded.evaluate_every_steps} steps."
-        )
-    return recorded.changed({"steps": steps})

@@ -1,7 +1,8 @@
 """The dueling double deep Q-network (Mnih et al., 2015; van Hasselt et al., 2016; Wang et al., 2016)."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from memec.agents.averaging import NoAverage, WeightAverage
 from memec.agents.exploring import ExploringSettings
 from memec.agents.neural import NeuralAgent
 from memec.agents.optimiser import parameter_optimiser
-from memec.agents.replay import TransitionReplay
+from memec.agents.replays import LaneReplay, transition_replay
 from memec.agents.settings import D3QNSettings
 from memec.errors import NotFiniteError
 from memec.explore import Belief
@@ -46,7 +47,7 @@ class D3QN(NeuralAgent):
         self.average = WeightAverage(network(), power) if power else NoAverage(self.network)
         self.judge = self.average.network
         """The network that decides where nothing is to be learned."""
-        self.replay = TransitionReplay(settings.replay_capacity, fit.shape, fit.dtype)
+        self.replay = transition_replay(settings.replay_capacity, fit.shape, fit.dtype, self.environments)
         self.optimiser = parameter_optimiser(settings.optimiser, self.network.parameters)
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:
@@ -58,6 +59,27 @@ class D3QN(NeuralAgent):
             raise self._explained(error, observation) from None
         self.replay.begin(observation, action)
         return action
+
+    def act_each(
+        self, lanes: Sequence[Self], observations: Sequence[Observation], state_ids: Sequence[AskStateId]
+    ) -> list[int]:
+        """Ask the network about all environments at once."""
+        batch, actions = np.stack(observations), []
+        try:
+            for lane, observation, values in zip(lanes, observations, self.network(batch), strict=True):
+                lane.decisions.begin()
+                actions.append(lane.decisions.choose(lane._believed(values.astype(np.float64))))
+                lane.replay.begin(observation, actions[-1])
+        except NotFiniteError as error:
+            raise self._explained(error, batch) from None
+        return actions
+
+    def beside(self, lane: int) -> Self:
+        """Return the agent in a further environment, with a replay of its own."""
+        other = copy(self)
+        assert isinstance(self.replay, LaneReplay)
+        other.replay = self.replay.of(lane)
+        return other
 
     def observe(self, reward: float, observation: Observation, terminated: bool, truncated: bool) -> None:
         """Keep the transition, and train every few steps."""

@@ -36,6 +36,10 @@ class Episode(Generic[M]):
     def __len__(self) -> int:
         return len(self.moments)
 
+    def another(self) -> "Episode[M]":
+        """Return an empty one of such moments."""
+        return Episode(self._moment, self._columns)
+
     def first(self, count: int) -> tuple[Any, ...]:
         """Return the fields of the first moments, each with all its values."""
         return tuple(zip(*self.moments[:count], strict=True))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from memec.errors import MemecError
-from memec.explore import MEANING, STRATEGIES, Belief, ExploreSettings, Need, Strategy, evaluated
+from memec.explore import MEANING, STRATEGIES, Belief, ExploreSettings, Insight, Need, Strategy, evaluated
 from memec.saved_arrays import count_in
 from memec.settings import Settings
 from memec.train.files import Arrays, part_of
@@ -52,6 +52,8 @@ class Decisions:
         self.strategy = strategy
         self.insight = strategy.insight()
         self.count = 0
+        self.apart = 1
+        """How many decisions lie between two of an episode."""
         self._generator = generator
 
     def begin(self) -> None:
@@ -90,3 +92,26 @@ class Decisions:
         """Go on from what `arrays` returned, among the agent's other arrays."""
         self.count = count_in(arrays, "decisions")
         self.insight.restore(part_of(arrays, PREFIX))
+
+
+class LaneDecisions(Decisions):
+    """Those in one of several environments side by side: counted with the others, and learned from with them."""
+
+    def __init__(self, together: Decisions, lane: int, lanes: int) -> None:
+        self.strategy, self.count, self.apart = together.strategy, together.count, lanes
+        self._together = together
+        self._lane = lane
+        self._generator = together._generator
+
+    @property
+    def insight(self) -> Insight:  # type: ignore[override]  # what is told next is of this environment
+        """What the strategy learns, ready for this environment."""
+        insight = self._together.insight
+        insight.enter(self._lane)
+        return insight
+
+    def begin(self) -> None:
+        """Count a decision among those of all; until the next one `count` is its number."""
+        self._together.count += 1
+        self.count = self._together.count
+        self.insight.begin(self._generator)

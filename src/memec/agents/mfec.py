@@ -1,7 +1,8 @@
 """Model-free episodic control (Blundell et al., 2016), with the exploration strategies of the MEMEC paper."""
 
 from collections.abc import Generator, Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from copy import copy
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,19 @@ class MFEC(Agent):
         """Recall what each action led to in the most similar moments (Eq. 4), and let the strategy choose."""
         key, this_state = self.embed.own(observation), state_id()
         recall = self.memory.recall(key, this_state if self._by_state else None, fleeting=True)
+        return self._decide(observation, key, this_state, recall)
+
+    def act_each(
+        self, lanes: Sequence[Self], observations: Sequence[Observation], state_ids: Sequence[AskStateId]
+    ) -> list[int]:
+        """Recall for all environments at once."""
+        keys, ids = self.embed.side_by_side(observations), rows([state_id() for state_id in state_ids])
+        recalls = self.memory.recall(keys, self.lookups.known_by(ids), fleeting=True)
+        found = (Recall(*each) for each in zip(*recalls, strict=True))
+        return list(map(type(self)._decide, lanes, observations, keys, ids, found))
+
+    def _decide(self, observation: Observation, key: NDArray[np.float32], this_state: StateId, recall: Recall) -> int:
+        """Choose by what was recalled, and take note of the moment."""
         self.decisions.begin()
         action = self.decisions.choose(self._belief(key, recall))
         self.episode.moments.append(Moment(key, this_state, action))
@@ -96,7 +110,7 @@ class MFEC(Agent):
         returns = discounted_returns(rewards, discount, value_at_end)[:count]
         self.decisions.insight.settle(returns)
         keys, state_ids, actions = self.episode.first(count)
-        steps = self.decisions.count - len(self.episode) + 1 + np.arange(count)
+        steps = self.decisions.count - self.decisions.apart * (len(self.episode) - 1 - np.arange(count))
         written = self.memory.write(actions, rows(keys), returns, rows(state_ids), steps)
         self.pictures.keep(written)
 
@@ -125,7 +139,17 @@ class MFEC(Agent):
 
     def parts(self) -> dict[str, Part]:
         """Return all that learns, and the episode under way."""
-        return {"embed": self.embed, "memory": self.memory, "episode": self.episode}
+        return {"embed": self.embed, "memory": self.memory, **self.episode_parts()}
+
+    def beside(self, lane: int) -> Self:
+        """Return the agent in a further environment, with an episode of its own."""
+        other = copy(self)
+        other.episode = self.episode.another()
+        return other
+
+    def episode_parts(self) -> dict[str, Part]:
+        """Return the episode under way."""
+        return {"episode": self.episode}
 
     def experience(self) -> Experience:
         """Return the pictures, where some are kept."""

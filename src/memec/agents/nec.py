@@ -1,7 +1,8 @@
 """Neural episodic control (Pritzel et al., 2017), with the exploration strategies of the MEMEC paper."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,10 +83,29 @@ class NEC(NeuralAgent):
         self.decisions.begin()
         try:
             key = self.embed(observation)
-            recall = self.memory.recall(key)
-            action = self.decisions.choose(self._belief(key, recall))
+            return self._decide(observation, state_id, key, self.memory.recall(key))
         except NotFiniteError as error:
             raise self._explained(error, observation) from None
+
+    def act_each(
+        self, lanes: Sequence[Self], observations: Sequence[Observation], state_ids: Sequence[AskStateId]
+    ) -> list[int]:
+        """Let the network see all environments at once, and recall for all."""
+        batch = np.stack(observations)
+        try:
+            keys = self.embed.batch(batch)
+            recalls = zip(*self.memory.recall(keys), strict=True)
+            actions = []
+            for lane, one, state_id, key, found in zip(lanes, observations, state_ids, keys, recalls, strict=True):
+                lane.decisions.begin()
+                actions.append(lane._decide(one, state_id, key, Recall(*found)))
+        except NotFiniteError as error:
+            raise self._explained(error, batch) from None
+        return actions
+
+    def _decide(self, observation: Observation, state_id: AskStateId, key: NDArray[np.float32], recall: Recall) -> int:
+        """Choose by what was recalled, and take note of the moment."""
+        action = self.decisions.choose(self._belief(key, recall))
         value = float(recall.values.max())
         self.episode.moments.append(Moment(observation, key, state_id(), action, self.decisions.count, value))
         self.pictures.notice(observation)
@@ -179,8 +199,18 @@ class NEC(NeuralAgent):
             "network": self.network,
             "optimiser": self.optimiser,
             "memory": self.dictionary,
-            "episode": self.episode,
+            **self.episode_parts(),
         }
+
+    def beside(self, lane: int) -> Self:
+        """Return the agent in a further environment, with an episode of its own."""
+        other = copy(self)
+        other.episode = self.episode.another()
+        return other
+
+    def episode_parts(self) -> dict[str, Part]:
+        """Return the episode under way."""
+        return {"episode": self.episode}
 
     def experience(self) -> Experience:
         """Return the replay, and the pictures where some are kept."""

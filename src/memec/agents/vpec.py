@@ -1,13 +1,14 @@
 """Value-propagating episodic control: episodic memory whose values follow from one another, not from luck."""
 
-from collections.abc import Iterable
-from typing import Any, ClassVar
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memec.agents.agent import Agent, Env, Part, Shapes
-from memec.agents.course import FIRST_SCALE, Course
+from memec.agents.course import FIRST_SCALE, Course, Way
 from memec.agents.exploring import ExploringSettings
 from memec.agents.lookups import GraphLookUps
 from memec.agents.returns import discounted_returns
@@ -15,7 +16,7 @@ from memec.agents.settings import VPECSettings
 from memec.embed.scale import RunningScale
 from memec.errors import MemecError
 from memec.explore import Belief
-from memec.graph import Experience, Graph, Opinion
+from memec.graph import Experience, Graph, Opinion, View
 from memec.train.files import Arrays, part_of
 from memec.train.protocol import AskStateId, Observation
 
@@ -37,39 +38,43 @@ class VPEC(Agent):
         size = int(np.prod(fit.shape))
         self.graph = Graph(self.settings.memory, self.world.actions, size, self.settings.discount)
         self.scale = RunningScale(size, fit.quantities)
-        self.course = Course()
+        self.course, self.way = Course(), Way(self.graph)
         self._observation = np.zeros(size, np.float32)
         self._action = 0
         self.lookups = GraphLookUps(self.decisions, self.beliefs, self.graph, self.scale, fit.shape)
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:
         """Judge each action by what similar experiences led to, and let the strategy choose."""
-        course = self.course
-        if not course.rewards:
+        if not self.way.rewards:
             self.decisions.insight.is_offered(3 if self.graph.lucky else 2)
         self.decisions.begin()
         self._observation = observation
-        if course.here is None:
-            course.here = self.graph.look(self.scale(observation)[None])
-        self._action = self.decisions.choose(self._belief(self.graph.judge(course.here)))
+        here = self.way.here
+        if here is None:
+            here = self._look_around(self.graph.look(self.scale(observation)[None]))
+        self._action = self.decisions.choose(self._belief(self.graph.judge(here)))
         return self._action
 
     def observe(self, reward: float, observation: Observation, terminated: bool, truncated: bool) -> None:
         """Remember where the action led; bring values up to date, of the episode at its end and of all now and then."""
-        before, course, over = self._observation, self.course, terminated or truncated
-        if course.here is None:
+        before, way, over = self._observation, self.way, terminated or truncated
+        if way.here is None:
             raise MemecError("Something is observed only after an action.")
+        if way.seen_at != self.course.changes:  # by what followed in another environment
+            way.here = self.graph.look(self.scale(before)[None])
         self.scale.notice(before, observation)
         if self.decisions.count < FIRST_SCALE:
             self.graph.measure(self.scale.step_length)
         experience = Experience(self._action, before, reward, observation, terminated, self.decisions.count)
-        slot, course.here, new = self.graph.remember(experience, course.here, self.scale.scale)
-        course.slots.append(slot)
-        course.rewards.append(reward)
+        slot, there, new = self.graph.remember(experience, way.here, self.scale.scale)
+        self.course.changes += 1
+        self._look_around(there)
+        way.slots.append(slot)
+        way.rewards.append(reward)
         self.decisions.insight.meet(new, len(self.graph))
         self.decisions.insight.observe(reward, over)
         if over:
-            self._learn_what_episodes_come_to(0.0 if terminated else float(self.graph.judge(course.here).values.max()))
+            self._learn_what_episodes_come_to(0.0 if terminated else float(self.graph.judge(there).values.max()))
         self._sweep(over)
         self._rescale(over)
         if over:
@@ -77,7 +82,7 @@ class VPEC(Agent):
 
     def _learn_what_episodes_come_to(self, value_at_end: float) -> None:
         """Keep the largest and the smallest return: no value is beyond them."""
-        returns = discounted_returns(self.course.rewards, self.settings.discount, value_at_end)
+        returns = discounted_returns(self.way.rewards, self.settings.discount, value_at_end)
         self.course.best = max(self.course.best, returns.max())
         self.course.worst = min(self.course.worst, returns.min())
         self.graph.saw_returns(self.course.best, self.course.worst)
@@ -90,7 +95,7 @@ class VPEC(Agent):
             course.since_sweep = 0
             self.graph.sweep(self.graph.newest_first())
         elif over:
-            self.graph.sweep(np.array(course.slots[::-1]))
+            self.graph.sweep(np.array(self.way.slots[::-1]))
 
     def _rescale(self, over: bool) -> None:
         """Whenever there are twice as many steps, scale by what was observed until now; keys and lists follow."""
@@ -100,7 +105,33 @@ class VPEC(Agent):
             if self.settings.scaled:
                 self.scale.fix()
             self.graph.rescale(self.scale.scale, self.scale.step_length)
-            course.here = None
+            course.changes += 1
+            self.way.here = None
+
+    def _look_around(self, here: View) -> View:
+        """Take note of what is near to where the episode is, for as long as the memory stays as it is."""
+        self.way.here, self.way.seen_at = here, self.course.changes
+        return here
+
+    def act_each(
+        self, lanes: Sequence[Self], observations: Sequence[Observation], state_ids: Sequence[AskStateId]
+    ) -> list[int]:
+        """Look around in all environments at once: what was remembered in one may be near to where another is."""
+        keys, slots, squared_distances = self.graph.look(self.scale(np.stack(observations)))
+        for at, lane in enumerate(lanes):
+            row = slice(at, at + 1)
+            lane._look_around(View(keys[row], slots[row], squared_distances[row]))
+        return super().act_each(lanes, observations, state_ids)
+
+    def beside(self, lane: int) -> Self:
+        """Return the agent in a further environment, with an episode of its own."""
+        other = copy(self)
+        other.way = Way(self.graph)
+        return other
+
+    def episode_parts(self) -> dict[str, Part]:
+        """Return the episode under way."""
+        return {"way": self.way}
 
     def beliefs(self, observations: NDArray[Any], state_ids: NDArray[np.uint64] | None) -> Iterable[Belief]:
         """Return what to choose by in each of these states, without a trace in the agent."""
@@ -115,15 +146,15 @@ class VPEC(Agent):
 
     def abandon_episode(self) -> None:
         """Forget that an episode is under way: what was experienced in it stays."""
-        self.course.forget_episode()
+        self.way.forget()
         self.decisions.insight.forget()
 
     def diagnostics(self) -> dict[str, float]:
         """Return how full the memory is, and how decisions are made."""
         found = {"memory_fill": self.graph.fill, "chance": self.graph.chance, "straying": self.graph.straying}
-        if self.course.here is None:
+        if self.way.here is None or self.way.seen_at != self.course.changes:
             return found | self.decisions.diagnostics([])
-        opinion = self.graph.judge(self.course.here)
+        opinion = self.graph.judge(self.way.here)
         found["value"] = float(opinion.values.max())
         return found | self.decisions.diagnostics([self._belief(opinion)])
 
@@ -134,13 +165,15 @@ class VPEC(Agent):
     def arrays(self) -> Arrays:
         """Return all experiences, the scale and the episode under way."""
         graph = {f"graph.{name}": array for name, array in self.graph.arrays().items()}
-        return super().arrays() | graph | self.course.arrays()
+        return super().arrays() | graph | self.course.arrays() | self.way.arrays()
 
     def restore(self, arrays: Arrays) -> None:
         """Take over what another agent with the same settings learned."""
-        super().restore(arrays)
+        self.scale.restore(part_of(arrays, "scale."))
         self.graph.restore(part_of(arrays, "graph."), self.scale.scale)
-        self.course.restore(arrays, self.graph)
+        super().restore(arrays)
+        self.course.restore(arrays)
+        self.way.restore(arrays)
 
     @classmethod
     def check_claims(cls, settings: VPECSettings, about: dict[str, Any], shapes: Shapes) -> None:

@@ -84,6 +84,9 @@ def train(
     seed: Annotated[int, typer.Option(help="The same seed gives the same run.")] = 0,
     device: Annotated[str | None, typer.Option(help="nec and d3qn: cpu (the default) or cuda.")] = None,
     evaluate_every: Annotated[int | None, typer.Option(help="Steps between greedy evaluations; 0 for none.")] = None,
+    environments: Annotated[
+        int | None, typer.Option(help="Environments to play in side by side; --steps counts the steps in all of them.")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any setting, such as memory.capacity=20000."),
@@ -166,7 +169,8 @@ def train(
     if told.get("agent", {}).get("name", agent) != agent:
         raise MemecError(f"The settings of {settings_file} are of {told['agent']['name']}, not of {agent}.")
     base = settings_for(env, world.observation.kind, agent=agent, preset=preset, explore=explore).changed(told)
-    named: dict[str, Any] = {"training": {"steps": steps, "evaluate_every_steps": evaluate_every}, "seed": seed}
+    told_of_training = {"steps": steps, "evaluate_every_steps": evaluate_every, "environments": environments}
+    named: dict[str, Any] = {"training": told_of_training, "seed": seed}
     named["agent"] = {"explore": {name: value for name, value in options.items() if value is not None}}
     if embed is not None:
         named["agent"]["embed"] = {"name": KINDS["embed"].full_name(embed)}

@@ -17,6 +17,7 @@ class LateEmbedding:
     def __init__(self, make: Make, key_size: int) -> None:
         self.key_size = key_size
         self._make = make
+        self._forks: list[Embedding] = []
 
     @cached_property
     def own(self) -> Embedding:
@@ -35,6 +36,12 @@ class LateEmbedding:
         """What makes keys for a second stream of observations."""
         fork = self.own.fork()
         return lambda observations: rows([fork(observation) for observation in observations])
+
+    def side_by_side(self, observations: Sequence[Array]) -> Key:
+        """The keys of observations, each of them the next of a stream of its own."""
+        while len(self._forks) < len(observations):
+            self._forks.append(self.own.fork())
+        return rows([fork(observation) for fork, observation in zip(self._forks, observations, strict=False)])
 
     @property
     def keeps_observations(self) -> bool:
@@ -59,6 +66,7 @@ class LateEmbedding:
         if made.key_size != self.key_size:
             raise MemecError("The saved projection does not fit: its keys are not of the size the settings say.")
         self.own = made
+        self._forks.clear()
 
 
 def rows(vectors: Sequence[Array]) -> Array:

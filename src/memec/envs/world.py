@@ -27,6 +27,8 @@ IMPORTING = ("GymV21Environment", "GymV26Environment")
 """Gymnasium's environments, of any version, that import a module which their arguments name."""
 LARGEST_REWARD = 1e100
 """Sums and squares of larger ones would not stay finite."""
+Step = tuple[NDArray[Any], float, bool, bool]
+"""What came of an action: the new observation, the reward, whether terminated, whether truncated."""
 FORMS = {
     "step": "observation, reward, terminated, truncated and info (five values, where the older Gym had four)",
     "reset": "observation and info (two values, where the older Gym had one)",
@@ -98,7 +100,7 @@ class World:
         observed = self._observed = self.observation(raw)
         return observed
 
-    def step(self, action: int) -> tuple[NDArray[Any], float, bool, bool]:
+    def step(self, action: int) -> Step:
         """Take an action from 0 to n-1: the new observation, the reward, whether terminated, whether truncated."""
         try:
             raw, reward, terminated, truncated, info = self.environment.step(self._moves[action])

@@ -170,7 +170,9 @@ def _agent(settings: RunSettings, world: World | None, parts: Mapping[str, Any])
         if name not in parts:
             raise MemecError(f"The {name} {record.name} is none of memec's: pass it as it is.")
     world = world or world_for(settings, training=True)
-    return AGENTS[settings.agent.name].from_settings(world, settings.agent, seed=settings.seed, **parts)
+    count = settings.training.environments
+    several = {"environments": count} if count > 1 else {}  # an agent of others need not know of it
+    return AGENTS[settings.agent.name].from_settings(world, settings.agent, seed=settings.seed, **several, **parts)
 
 
 def _carry_out(

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from memec.envs.world import World
 from memec.errors import EnvironmentFailedError, MemecError, NotFiniteError, environment_failed
@@ -29,6 +29,8 @@ class TrainingSettings(Settings):
     """Greedy episodes in an evaluation."""
     evaluation_episode_steps: PositiveInt = 27_000
     """Where an evaluation episode is cut off, should the environment never end it."""
+    environments: int = Field(1, ge=1, le=4_096)
+    """How many environments are played in side by side; steps are counted in all of them together."""
 
 
 class Position(Settings):
@@ -77,7 +79,7 @@ class Loop:
             try:
                 action = agent.act(observation, state_id)
             except NotFiniteError as error:
-                raise _not_finite(error, observation, f"before step {step}") from None
+                raise not_finite(error, observation, f"before step {step}") from None
             try:
                 observation, reward, terminated, truncated = world.step(action)
             except MemecError as error:
@@ -87,7 +89,7 @@ class Loop:
             try:
                 agent.observe(reward, observation, terminated, truncated)
             except NotFiniteError as error:
-                raise _not_finite(error, observation, f"at step {step}") from None
+                raise not_finite(error, observation, f"at step {step}") from None
             self.step = step
             self._score += reward
             self._actions.append(action)
@@ -170,7 +172,7 @@ class Loop:
         return self._observation
 
 
-def _not_finite(error: NotFiniteError, observation: Observation, when: str) -> EnvironmentFailedError:
+def not_finite(error: NotFiniteError, observation: Observation, when: str) -> EnvironmentFailedError:
     """Blame the observation only where it is not finite itself."""
     if np.isfinite(observation).all():
         return EnvironmentFailedError(f"What was learned from the environment's rewards failed {when}: {error}")
