@@ -13,7 +13,7 @@ from rich.table import Table
 from benchmarks.measure import Row, progress
 from memec.experiments.pace import in_words
 
-PARTS = ("start", "steps", "protocol", "turnover", "checkpoints", "neural", "search", "beyond")
+PARTS = ("start", "steps", "environments", "protocol", "turnover", "checkpoints", "neural", "search", "beyond")
 
 
 def main() -> None:
