@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from memec import MFEC, VPEC
+from memec import MFEC, VPEC, make
 from memec.agents import AGENTS, OWN
+from memec.envs.lanes import InProcess, Pace, engine_for
+from memec.envs.workers import InWorkers
 from memec.errors import MemecError
 from memec.train import Episode, Evaluation, RunFolder
 from memec.train.checkpoint import CheckpointSettings
@@ -111,6 +113,44 @@ def test_a_vector_environment_that_is_reset_by_us_gives_the_same_episodes() -> N
         env.close()
 
 
+def test_in_threads_the_run_is_the_same() -> None:
+    here, elsewhere = (agent("mfec", environments=3, engine=engine) for engine in ("process", "threads"))
+    assert episodes(here, 300) == episodes(elsewhere, 300)
+    assert_same(contents(here), contents(elsewhere))
+
+
+def test_workers_take_over_games_under_way_and_one_that_dies_is_replaced(monkeypatch: Any) -> None:
+    monkeypatch.setattr("memec.train.lanes.TIMED_SECONDS", 0.0)  # after the first round
+    monkeypatch.setattr("memec.train.lanes.engine_for", lambda worlds, pace: ("workers", "elsewhere"))
+    here, elsewhere = agent("mfec", environments=3, engine="process"), agent("mfec", environments=3)
+    assert episodes(here, 200) == episodes(elsewhere, 200)
+    worlds = elsewhere._loop._worlds
+    assert isinstance(worlds, InWorkers)
+    os.kill(worlds.processes[0], signal.SIGKILL)
+    assert episodes(here, 100) == episodes(elsewhere, 100)
+    assert_same(contents(here), contents(elsewhere))
+    worlds.close()
+
+
+@pytest.mark.parametrize(
+    ("pace", "engine"),
+    [
+        (Pace(steps=100, seconds=0.002, processor_seconds=0.002), "process"),
+        (Pace(steps=100, seconds=0.5, processor_seconds=0.01, waits=100), "threads"),
+        (Pace(steps=100, seconds=0.5, processor_seconds=0.5), "workers"),
+        (Pace(steps=100, seconds=0.5, processor_seconds=0.1), "workers"),  # others are at work on this machine
+        (Pace(steps=100, seconds=0.5, processor_seconds=0.002), "process"),
+    ],
+)
+def test_where_environments_are_played_follows_from_what_their_first_steps_took(
+    pace: Pace, engine: str, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("memec.envs.lanes.processors", lambda: 4)
+    chosen, why = engine_for(InProcess([make("CartPole-v1"), make("CartPole-v1")]), pace)
+    assert chosen == engine
+    assert why.startswith("in ")
+
+
 class Corridor(gymnasium.Env[Any, Any]):
     """Begins the same way every time: whoever resets it, with whatever seed, gets the same episode."""
 
@@ -181,6 +221,7 @@ class Observing:
         ("mfec", "CartPole-v1", {"environments": 0}, "environments=0"),
         ("mfec", "CartPole-v1", {"environments": 2, "memory": {"keep_frames": 5}}, "leave keep_frames out"),
         ("mfec", "CartPole-v1", {"environments": 2, "explore": Observing()}, "observes one episode at a time"),
+        ("mfec", "CartPole-v1", {"environments": 2, "engine": "worker"}, "did you mean 'workers'"),
         ("mfec", Corridor(), {"environments": 2}, "pass a vector environment"),
         ("mfec", SyncVectorEnv([Corridor] * 2), {"environments": 3}, "holds 2 environments"),
     ],

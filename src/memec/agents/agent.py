@@ -19,7 +19,7 @@ from memec.agents.lanes import arrays_of, lanes_of, refuse_unless_ready, restore
 from memec.agents.lookups import LookUps
 from memec.agents.memories import Memories, Thought
 from memec.agents.pictures import NoPictures, Pictures
-from memec.envs.lanes import world_and_lanes
+from memec.envs.lanes import Engine, world_and_lanes
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
@@ -56,14 +56,15 @@ class Agent(ABC):
         explore: AnyStrategy | str | None = None,
         seed: int = 0,
         environments: int = 1,
+        engine: Engine = "auto",
         settings: Any = None,
         **changes: Any,
     ) -> None:
         """Take the settings that suit the environment's kind of observation, unless others are given, with changes.
 
-        With `environments`, or in a vector environment, the agent plays in several side by side.
+        With `environments`, or in a vector environment, the agent plays in several side by side; `engine` says where.
         """
-        self.world, worlds = world_and_lanes(env, environments)
+        self.world, worlds = world_and_lanes(env, environments, engine)
         self.environments = 1 if worlds is None else len(worlds.worlds)
         self._owns_world = isinstance(env, str)
         described, strategy = taken_up(explore)
@@ -84,7 +85,9 @@ class Agent(ABC):
             refuse_unless_ready(self.decisions, self.settings, self.environments)
         self.lookups = LookUps(self.decisions, self.beliefs)
         self._prediction_generator = self.seeds.generator("prediction")
-        self._loop = Loop(self, self.world, self.seeds) if worlds is None else Lockstep(self, worlds, self.seeds)
+        self._loop = (
+            Loop(self, self.world, self.seeds) if worlds is None else Lockstep(self, worlds, self.seeds, engine)
+        )
 
     # --- what an algorithm fills in ---------------------------------------------------------------------------------
 

@@ -87,6 +87,9 @@ def train(
     environments: Annotated[
         int | None, typer.Option(help="Environments to play in side by side; --steps counts the steps in all of them.")
     ] = None,
+    engine: Annotated[
+        str, typer.Option(help="Where they are played: process, threads, workers, or auto by what their steps take.")
+    ] = "auto",
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any setting, such as memory.capacity=20000."),
@@ -137,12 +140,14 @@ def train(
     if resume is not None:
         from memec.agents import OWN
 
-        kept = {"resume", "steps", "env", "log", "explore", "embed", "debug"} | (set() if agent in OWN else {"agent"})
+        kept = {"resume", "steps", "env", "log", "explore", "embed", "debug", "engine"} | (
+            set() if agent in OWN else {"agent"}
+        )
         given = [name for name in _given_options(context) if name not in kept]
         if given:
             option = {"settings_file": "settings", "set_": "set"}.get(given[0], given[0].replace("_", "-"))
             raise MemecError(f"A resumed run keeps its settings: leave out --{option}.")
-        _show(experiment.resume(resume, env=env, explore=explore, embed=embed, steps=steps, log=log))
+        _show(experiment.resume(resume, env=env, explore=explore, embed=embed, steps=steps, log=log, engine=engine))
     told: Changes = (
         {} if settings_file is None else read_settings_file(settings_file, explore=explore, embed=embed, env=env)
     )
@@ -182,7 +187,11 @@ def train(
     parts, settings = made_parts(settings)
     folder = out or experiment.new_folder(settings)
     command = shlex.join(["memec", *sys.argv[1:]])
-    _show(experiment.run(settings, folder, preset=preset, command=command, log=log, world=world, parts=parts))
+    _show(
+        experiment.run(
+            settings, folder, preset=preset, command=command, log=log, world=world, parts=parts, engine=engine
+        )
+    )
 
 
 def _given_options(context: typer.Context) -> list[str]:

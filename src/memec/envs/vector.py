@@ -74,7 +74,7 @@ class VectorWorlds:
         observations, info = self._env.reset(list(seeds), None)
         return [self._began(lane, observations, info) for lane in range(len(self.lanes))]
 
-    def reset(self, lane: int, seed: int | None) -> Observation | None:
+    def reset(self, lane: int, seed: int | None, *, new_game: bool = True) -> Observation | None:
         """Begin an episode in one where one is over, if it did not do so itself."""
         if self.mode == "next step":
             self._beginning[lane] = True

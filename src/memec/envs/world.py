@@ -135,6 +135,11 @@ class World:
         """The ids of the states that worlds of one kind are in, one below the other."""
         return state_ids([world._state() for world in worlds])
 
+    @property
+    def is_emulator(self) -> bool:
+        """Whether this is an Atari game."""
+        return self._ram is not None
+
     def _state(self) -> NDArray[Any]:
         if self._ram is not None:
             return self._ram()

@@ -63,6 +63,7 @@ def run(
     log: str | None = None,
     world: World | None = None,
     parts: Mapping[str, Any] | None = None,
+    engine: str = "auto",
 ) -> Outcome:
     """Begin a new run in a folder of its own; `log` names a further form to record it in, such as tensorboard.
 
@@ -73,7 +74,7 @@ def run(
     if world is not None and world.recorded != settings.environment:
         world.close()
         world = None
-    agent = _agent(settings, world, parts or {})  # what cannot be made must not leave a folder behind
+    agent = _agent(settings, world, parts or {}, engine)  # what cannot be made must not leave a folder behind
     agent.check_budget(settings.training.steps)
     folder = begin_run(path, agent, settings.training, settings.checkpoint, preset=preset, command=command)
     return _carry_out(settings, folder, agent, progress=progress, take_up=False, log=tensorboard)
@@ -88,6 +89,7 @@ def resume(
     steps: int | None = None,
     progress: bool = True,
     log: str | None = None,
+    engine: str = "auto",
 ) -> Outcome:
     """Go on with a run exactly where its newest checkpoint stands, for more steps than at first if asked."""
     folder = RunFolder.open(path)
@@ -107,7 +109,7 @@ def resume(
         with saying_what_is_wrong(file):
             AGENTS[settings.agent.name].check_claims(settings.agent, about, shapes)
     tensorboard = log_named(log, path)
-    agent = _agent(settings, None, parts)
+    agent = _agent(settings, None, parts, engine)
     return _carry_out(settings, folder, agent, progress=progress, take_up=True, log=tensorboard)
 
 
@@ -165,13 +167,14 @@ def evaluate_run(
             return evaluation
 
 
-def _agent(settings: RunSettings, world: World | None, parts: Mapping[str, Any]) -> Agent:
+def _agent(settings: RunSettings, world: World | None, parts: Mapping[str, Any], engine: str) -> Agent:
     for name, record in foreign_parts(settings).items():
         if name not in parts:
             raise MemecError(f"The {name} {record.name} is none of memec's: pass it as it is.")
     world = world or world_for(settings, training=True)
     count = settings.training.environments
-    several = {"environments": count} if count > 1 else {}  # an agent of others need not know of it
+    # An agent of others need not know of it.
+    several: dict[str, Any] = {"environments": count, "engine": engine} if count > 1 else {}
     return AGENTS[settings.agent.name].from_settings(world, settings.agent, seed=settings.seed, **several, **parts)
 
 

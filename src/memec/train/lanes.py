@@ -1,5 +1,6 @@
 """The training loop in several environments side by side: a round takes one action in every one of them."""
 
+import logging
 import time
 import warnings
 from collections.abc import Generator, Iterator, Sequence
@@ -8,8 +9,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from memec.envs.lanes import Worlds
-from memec.envs.world import World
+from memec.envs.lanes import Engine, InProcess, Pace, Worlds, engine_for, played_by
+from memec.envs.world import Step, World
 from memec.errors import EnvironmentFailedError, MemecError, NotFiniteError, environment_failed
 from memec.saved_arrays import check_arrays, check_not_negative
 from memec.train.evaluation import evaluating
@@ -18,6 +19,10 @@ from memec.train.files import Arrays
 from memec.train.loop import Position, TrainingSettings, not_finite
 from memec.train.protocol import AskStateId, Learner, Observation
 from memec.train.seeds import Seeds
+
+LOG = logging.getLogger("memec")
+TIMED_SECONDS = 0.2
+"""How long the first steps are timed."""
 
 
 class LaneLearner(Learner, Protocol):
@@ -52,10 +57,15 @@ class Lockstep:
     Steps are counted in all of them together. A game has the number that it is the how-manieth to begin.
     """
 
-    def __init__(self, agent: LaneLearner, worlds: Worlds, seeds: Seeds) -> None:
+    def __init__(self, agent: LaneLearner, worlds: Worlds, seeds: Seeds, engine: Engine = "auto") -> None:
         self.step = 0
         self._agent = agent
         self._worlds = worlds
+        self._pace: Pace | None = None
+        if isinstance(worlds, InProcess) and engine == "auto":
+            self._pace = Pace()  # the first steps are timed
+        elif isinstance(worlds, InProcess):
+            self._worlds = played_by(engine, worlds)
         self._seeds = seeds
         self._lanes: list[Lane] = []
         self._evaluated = 0
@@ -86,6 +96,8 @@ class Lockstep:
                 return
             before = self.step
             self._round()
+            if self._pace is not None and self._pace.seconds >= TIMED_SECONDS:
+                self._choose_engine()
             if tick_every_steps and self.step // tick_every_steps > before // tick_every_steps:
                 yield Tick(self.step - self.step % tick_every_steps)
             elif time.perf_counter() >= next_tick:
@@ -108,7 +120,7 @@ class Lockstep:
             for number, one in zip(acting, chosen, strict=True):
                 actions[number] = one
         with _naming_the_step(f"at one of the steps {self.step + 1} to {self.step + len(acting)}"):
-            results = self._worlds.step(actions)
+            results = self._worlds.step(actions) if self._pace is None else self._timed(actions)
         for number, (lane, action, result) in enumerate(zip(lanes, actions, results, strict=True)):
             if result is None:
                 continue
@@ -129,6 +141,35 @@ class Lockstep:
                     self._ended.append(Episode(self.step, lane.score, len(lane.actions)))
                 self._reset(number, new_game=game_over)
 
+    def _timed(self, actions: Sequence[int | None]) -> list[Step | None]:
+        assert self._pace is not None
+        results, self._pace = self._pace.timed(self._worlds, actions)
+        return results
+
+    def _choose_engine(self) -> None:
+        """Let the environments be played where that is quickest, by how long the first steps took."""
+        here, pace, self._pace = self._worlds, self._pace, None
+        assert isinstance(here, InProcess)
+        assert pace is not None
+        engine, why = engine_for(here, pace)
+        LOG.info("The %d environments are played %s.", len(here.worlds), why)
+        if engine != "workers":
+            self._worlds = played_by(engine, here)
+            return
+        before = self._lanes
+        try:
+            self._worlds = played_by(engine, here)
+            self._begin([lane.game for lane in before])
+            repeated = self._play_again([lane.actions for lane in before])
+            pairs: Any = [(lane.observation, now.observation) for lane, now in zip(before, self._lanes, strict=True)]
+            if all(repeated) and all(np.array_equal(*pair) for pair in pairs):
+                return
+            why = "their games are not repeatable"
+        except MemecError as error:
+            why = str(error)
+        LOG.info("They stay in this process: %s", why)
+        self._worlds, self._lanes = here, before
+
     def _begin(self, games: Sequence[int]) -> None:
         """Begin these games."""
         self._lanes = [Lane(game) for game in games]
@@ -143,7 +184,8 @@ class Lockstep:
             self._games += 1
         lane = self._lanes[number]
         with _naming_the_step(f"when it was reset after step {self.step}"):
-            lane.observation = self._worlds.reset(number, self._seed(lane) if new_game else None)
+            seed = self._seed(lane) if new_game else None
+            lane.observation = self._worlds.reset(number, seed, new_game=new_game)
 
     def _seed(self, lane: Lane) -> int | None:
         return self._seeds.number("environment", lane.game) if self._worlds.worlds[0].is_random else None
@@ -211,7 +253,7 @@ class Lockstep:
                 if truncated or (terminated and self._worlds.worlds[number].game_over):
                     under_way[number] = False
                 elif terminated:
-                    lane.observation = self._worlds.reset(number, None)
+                    lane.observation = self._worlds.reset(number, None, new_game=False)
         return under_way
 
     def _give_up(self, number: int) -> None:
