@@ -1,7 +1,8 @@
 """An agent of one's own in one file: every-visit Monte Carlo control with a table of the mean return of each state."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Literal, NamedTuple
+from copy import copy
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,17 @@ class MonteCarlo(Agent):
 
     def parts(self) -> dict[str, Part]:
         """Return everything learned, and the episode under way."""
-        return {"known": self.table, "episode": self.episode}
+        return {"known": self.table, **self.episode_parts()}
+
+    def beside(self, lane: int) -> Self:
+        """Return the agent in a further environment, with an episode of its own: so it can play in several."""
+        other = copy(self)
+        other.episode = self.episode.another()
+        return other
+
+    def episode_parts(self) -> dict[str, Part]:
+        """Return the episode under way."""
+        return {"episode": self.episode}
 
     def _belief(self, state: NDArray[np.uint64]) -> Belief:
         return self.decisions.insight.believe(Belief(self.table.values(state)))

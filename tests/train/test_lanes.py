@@ -12,17 +12,17 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from memec import MFEC, VPEC, make
-from memec.agents import AGENTS, OWN
+from memec.agents import AGENTS
 from memec.envs.lanes import InProcess, Pace, engine_for
 from memec.envs.workers import InWorkers
 from memec.errors import MemecError
 from memec.train import Episode, Evaluation, RunFolder
 from memec.train.checkpoint import CheckpointSettings
 from tests.agents.common import assert_same, contents
-from tests.every_agent import agent
+from tests.every_agent import EVERY, agent
 from tests.train.torture import compare
 
-every_agent = pytest.mark.parametrize("name", OWN)
+every_agent = pytest.mark.parametrize("name", EVERY)
 OFTEN = CheckpointSettings(every_steps=40)
 
 
@@ -217,7 +217,6 @@ class Observing:
 @pytest.mark.parametrize(
     ("name", "env", "options", "said"),
     [
-        ("monte-carlo", "CartPole-v1", {"environments": 2}, "one environment at a time"),
         ("mfec", "CartPole-v1", {"environments": 0}, "environments=0"),
         ("mfec", "CartPole-v1", {"environments": 2, "memory": {"keep_frames": 5}}, "leave keep_frames out"),
         ("mfec", "CartPole-v1", {"environments": 2, "explore": Observing()}, "observes one episode at a time"),
@@ -230,6 +229,12 @@ def test_what_takes_one_environment_says_so(name: str, env: Any, options: dict[s
     with pytest.raises(MemecError, match=said) as refused:
         agent(name, env=env, **options)
     assert "\n" not in str(refused.value)
+
+
+def test_an_agent_that_has_no_place_for_several_episodes_says_so(monkeypatch: Any) -> None:
+    monkeypatch.delattr(AGENTS["monte-carlo"], "beside")
+    with pytest.raises(MemecError, match="monte-carlo learns in one environment at a time"):
+        agent("monte-carlo", environments=2)
 
 
 def test_a_run_keeps_its_number_of_environments(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`memec train` and `memec evaluate`: one run."""
 
 import json
+import logging
 import shlex
 import sys
 from contextlib import suppress
@@ -137,6 +138,8 @@ def train(
         read_settings_file,
     )
 
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("memec").setLevel(logging.INFO)  # where environments are played
     if resume is not None:
         from memec.agents import OWN
 
