@@ -19,6 +19,7 @@ from memec.errors import MemecError
 from memec.train import Episode, Evaluation, RunFolder
 from memec.train.checkpoint import CheckpointSettings
 from tests.agents.common import assert_same, contents
+from tests.command import Memec
 from tests.every_agent import EVERY, agent
 from tests.train.torture import compare
 
@@ -151,6 +152,17 @@ def test_where_environments_are_played_follows_from_what_their_first_steps_took(
     assert why.startswith("in ")
 
 
+def test_a_vector_environment_begins_new_games_when_a_run_goes_on(tmp_path: Path) -> None:
+    theirs = [SyncVectorEnv([Corridor] * 2, autoreset_mode=mode) for mode in AutoresetMode]
+    for at, env in enumerate(theirs):
+        run = tmp_path / str(at)
+        agent("mfec", env=env).learn(101, run=run)
+        again = agent("mfec", env=env)
+        with pytest.warns(UserWarning, match="those under way are given up"):
+            again.learn(200, resume=run)
+        assert again.steps >= 200
+
+
 class Corridor(gymnasium.Env[Any, Any]):
     """Begins the same way every time: whoever resets it, with whatever seed, gets the same episode."""
 
@@ -241,3 +253,26 @@ def test_a_run_keeps_its_number_of_environments(tmp_path: Path) -> None:
     agent("mfec", environments=3).learn(60, run=tmp_path / "run")
     with pytest.raises(MemecError, match="plays in 3 environments at once"):
         agent("mfec").learn(120, resume=tmp_path / "run")
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_the_vector_environment_of_the_emulator_is_taken(mode: AutoresetMode) -> None:
+    vector_env = pytest.importorskip("ale_py.vector_env")
+    env = vector_env.AtariVectorEnv("pong", num_envs=2, max_num_frames_per_episode=80, autoreset_mode=mode, noop_max=0)
+    found = episodes(MFEC(env, seed=1, explore="boltzmann", memory={"capacity": 500}), 120)
+    assert len(found) >= 4
+    assert {episode.length for episode in found} == {found[0].length}
+    env.close()
+
+
+def test_a_run_in_several_environments_can_be_verified(memec: Memec, tmp_path: Path) -> None:
+    words = ["--agent", "mfec", "--environments", "3", "--evaluate-every", "100", "--seed", "1"]
+    run = tmp_path / "run"
+    assert (
+        memec("train", "memec/FourRoom-v0", "--steps", "400", *words, "--out", run).status == 0
+    )  # 402 in whole rounds
+    told = memec("verify", run)
+    assert told.status == 0, told.out
+    assert "The same" in told.out
+    assert memec("train", "--resume", run, "--steps", "500", "--engine", "threads").status == 0
+    assert memec("train", "--resume", run, "--environments", "2").status == 2

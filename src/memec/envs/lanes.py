@@ -39,6 +39,9 @@ class Played(Protocol):
 class Worlds(Protocol):
     """The environments; what happens in one does not depend on the others."""
 
+    repeats: bool
+    """Whether games can be played again, each from its seed up to where it was."""
+
     @property
     def worlds(self) -> Sequence[Played]:
         """Each of them as it is."""
@@ -55,6 +58,8 @@ class Worlds(Protocol):
 
 class InProcess:
     """Environments in this process, one after the other."""
+
+    repeats = True
 
     def __init__(self, worlds: Sequence[World]) -> None:
         self.worlds = worlds

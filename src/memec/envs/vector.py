@@ -55,8 +55,11 @@ class Told(gymnasium.Env[Any, Any]):
 class VectorWorlds:
     """The environments of a vector environment.
 
-    Those that reset themselves begin their games as they like: only the first has the seed it is given.
+    Those that reset themselves begin their games as they like: only the first has the seed it is given. And none can be
+    left where it is while another goes on, so that no game can be played again up to where it was.
     """
+
+    repeats = False
 
     def __init__(self, env: Any) -> None:
         self._env: _Gymnasium | _StableBaselines = _StableBaselines(env) if _is_vec_env(env) else _Gymnasium(env)

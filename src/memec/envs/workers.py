@@ -93,6 +93,8 @@ class Worker:
 class InWorkers:
     """Environments in worker processes. One that dies is replaced, and its games are played again from their seeds."""
 
+    repeats = True
+
     def __init__(self, like: World, environments: int, workers: int) -> None:
         fit = like.observation
         form = environments, fit.shape, fit.dtype.str

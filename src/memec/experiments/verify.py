@@ -58,7 +58,10 @@ def verify_run(
         for name, rows in recorded.items():
             known = [row for row in rows if int(row["step"]) <= steps]
             grid = {row["step"] for row in known}
-            trained = [row for row in _rows(outcome.folder / name) if name == "episodes.csv" or row["step"] in grid]
+            rows_again = [
+                row for row in _rows(outcome.folder / name) if int(row["step"]) <= steps
+            ]  # a round may lead beyond
+            trained = [row for row in rows_again if name == "episodes.csv" or row["step"] in grid]
             compared += len(known)
             if difference is None:
                 difference = _first_difference(name, known, trained)

@@ -220,6 +220,10 @@ class Lockstep:
         if "games" not in arrays:
             return
         games, actions = self._saved_games(arrays)
+        if not self._worlds.repeats:
+            warnings.warn("A vector environment repeats no games: those under way are given up.", stacklevel=2)
+            self.abandon_episode()
+            return
         self._begin(games)
         repeated = self._play_again(actions)
         for number, lane in enumerate(self._lanes):
