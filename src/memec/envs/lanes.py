@@ -80,20 +80,28 @@ class InProcess:
 
 
 class InThreads(InProcess):
-    """Environments in this process, each in a thread: for those that wait, or compute without Python's lock."""
+    """Environments in threads of this process: for those that wait, or compute without Python's lock."""
 
-    def __init__(self, worlds: Sequence[World]) -> None:
+    def __init__(self, worlds: Sequence[World], threads: int) -> None:
         super().__init__(worlds)
-        self._pool = ThreadPoolExecutor(len(worlds))
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads)
 
     def step(self, actions: Sequence[int | None]) -> list[Step | None]:
         """Take an action in each, all at the same time."""
-        begun = [
-            None if action is None else self._pool.submit(world.step, action)
-            for world, action in zip(self.worlds, actions, strict=True)
-        ]
-        wait([one for one in begun if one is not None])
-        return [None if one is None else one.result() for one in begun]
+        steps: list[Step | None] = [None] * len(actions)
+
+        def play(first: int) -> None:
+            for lane in range(first, len(actions), self._threads):
+                action = actions[lane]
+                if action is not None:
+                    steps[lane] = self.worlds[lane].step(action)
+
+        begun = [self._pool.submit(play, first) for first in range(self._threads)]
+        wait(begun)
+        for one in begun:
+            one.result()  # raises what was raised there
+        return steps
 
 
 class Pace(NamedTuple):
@@ -140,7 +148,7 @@ def engine_for(worlds: InProcess, pace: Pace) -> tuple[Engine, str]:
     if cores == 1:
         return "process", f"in this process: {said}, and there is one processor"
     if worlds.worlds[0].is_emulator:
-        return "threads", f"in {len(worlds.worlds)} threads: the emulator computes without Python's lock"
+        return "process", f"in this process: {said}; where processors are idle, try the engine 'threads'"
     if worlds.worlds[0].recorded.lost is not None:
         return "process", f"in this process: {said}, but {worlds.worlds[0].recorded.lost}"
     return "workers", f"in {min(cores, len(worlds.worlds))} worker processes: {said}"
@@ -149,7 +157,8 @@ def engine_for(worlds: InProcess, pace: Pace) -> tuple[Engine, str]:
 def played_by(engine: Engine, worlds: InProcess) -> Worlds:
     """Return these environments where the engine plays them; those in other processes have no game under way."""
     if engine == "threads":
-        return InThreads(worlds.worlds)
+        emulator, count = worlds.worlds[0].is_emulator, len(worlds.worlds)
+        return InThreads(worlds.worlds, min(count, processors()) if emulator else count)
     if engine == "workers":
         from memec.envs.workers import InWorkers
 
