@@ -216,10 +216,10 @@ def _digest(arrays: Iterable[tuple[str, NDArray[Any]]], about: str) -> str:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last; some systems cannot open or sync one, and there is nothing to do there."""
+    """Make the names in a folder last; some systems do not let open or sync one, and there is nothing to do there."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
+    except PermissionError:
         return
     try:
         os.fsync(handle)
