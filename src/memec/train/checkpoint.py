@@ -158,16 +158,16 @@ class Checkpoints:
         for old in self.files()[:-KEPT]:
             old.unlink(missing_ok=True)
         remove_torn(self._folder)
-        needed = {segment.file for file in self.files() for segment in self._needed_by(file)}
+        try:
+            needed = {segment.file for file in self.files() for segment in self._needed_by(file)}
+        except MemecError:  # damaged, or the disk fails just now: what it needs is not known
+            return
         for rows in self._folder.glob(f"rows-*{SUFFIX}"):
             if rows.name not in needed:
                 rows.unlink(missing_ok=True)
 
     def _needed_by(self, file: Path) -> list[Segment]:
-        try:
-            return list(_listed(Checkpoint({}, read_outline(file)[0], file)))
-        except MemecError:  # damaged: what it needs is of no use
-            return []
+        return list(_listed(Checkpoint({}, read_outline(file)[0], file)))
 
 
 def _refuse_other_runs(about: dict[str, Any], run: str, file: Path) -> None:

@@ -14,10 +14,10 @@ from io import FileIO, StringIO
 from pathlib import Path
 from typing import Any, Literal
 
-from memec.errors import MemecError
+from memec.errors import MemecError, one_line
 from memec.train.checkpoint import Checkpoints
 from memec.train.events import Episode, Evaluation, Event
-from memec.train.files import make_folder, read_json, remove_torn, sync_folder, whole_file, write_json
+from memec.train.files import make_folder, read_json, read_plain, remove_torn, sync_folder, whole_file, write_json
 from memec.train.lock import alone_with
 
 FORMAT = 1
@@ -135,7 +135,12 @@ class RunFolder:
             if not isinstance(length, int) or length < 0:
                 raise ValueError(f"{length!r} is no length")
             file = self.path / name
-            content = file.read_bytes() if file.is_file() else b""
+            try:
+                content = read_plain(file)
+            except FileNotFoundError:
+                content = b""
+            except OSError as error:
+                raise MemecError(f"{file} cannot be read: {one_line(error)}.") from None
             if _digest(content[:length]) != digest:
                 raise MemecError(f"{file} is not the file this run wrote: put it back to go on.")
         with saying_where(self.path):
