@@ -10,7 +10,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt
 
 from memec.errors import MemecError
 from memec.settings import Settings
-from memec.train.files import Arrays, make_folder, read_arrays, read_outline, remove_torn, write_arrays
+from memec.train.files import Arrays, read_arrays, read_outline, remove_torn, sync_folder, write_arrays
 from memec.train.journal import Journal, Segment, segments_for
 
 KEPT = 2
@@ -85,7 +85,8 @@ class Checkpoints:
 
     def write(self, step: int, arrays: Arrays, about: dict[str, Any], new: NewRows | None = None) -> None:
         """Write a checkpoint whole, then remove what it replaces."""
-        make_folder(self._folder)
+        self._folder.mkdir(exist_ok=True)  # not those above it: whoever moved the run meanwhile took them with it
+        sync_folder(self._folder.parent)
         segments, rows = new or NewRows([], {})
         for segment, content in rows.items():
             self._digests[segment] = write_arrays(self._folder / segment.file, content, {"run": about.get("run")})

@@ -34,6 +34,7 @@ class RunFolder:
         self.path = path
         self.checkpoints = Checkpoints(path / "checkpoint")
         self._written: dict[str, FileIO] = {}
+        self._lock: int | None = None
 
     @classmethod
     def create(cls, path: Path, settings: dict[str, Any], **about: Any) -> "RunFolder":
@@ -83,6 +84,7 @@ class RunFolder:
 
     def update(self, **changes: Any) -> None:
         """Write changes into run.json."""
+        self._refuse_if_moved()
         with saying_where(self.path):
             record = self.record() | changes
             write_json(self.path / "run.json", record | {"digest": _digest_of(record)})
@@ -108,6 +110,7 @@ class RunFolder:
 
     def positions(self) -> dict[str, list[Any]]:
         """Return how long each CSV file is and the digest of its content."""
+        self._refuse_if_moved()
         positions: dict[str, list[Any]] = {}
         with saying_where(self.path):
             for name in COLUMNS:
@@ -153,9 +156,20 @@ class RunFolder:
         refusal = f"Another process is working on {self.path}: let it finish or stop it."
         with ExitStack() as held:
             with saying_where(self.path):
-                held.enter_context(alone_with(self.path / ".lock", refusal=refusal))
+                self._lock = held.enter_context(alone_with(self.path / ".lock", refusal=refusal))
             held.enter_context(self._closing())
             yield
+
+    def _refuse_if_moved(self) -> None:
+        """Where the folder was moved while it was held, another run may be at its place by now."""
+        if self._lock is None:
+            return
+        try:
+            moved = not os.path.samestat(os.fstat(self._lock), (self.path / ".lock").stat())
+        except FileNotFoundError:
+            moved = True
+        if moved:
+            raise MemecError(f"{self.path} was moved or removed while it was written: go on from where it is now.")
 
     def _refuse_if_used(self) -> None:
         if any((self.path / name).exists() for name in ("run.json", *COLUMNS)):
@@ -192,6 +206,7 @@ class RunFolder:
             yield
         finally:
             self._close()
+            self._lock = None
 
     def _close(self) -> None:
         for handle in self._written.values():
