@@ -22,12 +22,14 @@ from importlib import import_module
 from pathlib import Path
 
 FILES = ("files", "checkpoint", "recording", "run_folder")
-TESTS = ("files", "failing", "damage", "resume", "disturbed", "power", "header", "disk", "stranger")
-LEFT_OUT = "a_flipped_bit_in_run_json or signal_stops_even or segments_swapped or imported or index or evaluation_that"
+TESTS = ("files", "failing", "disturbed", "damage", "resume", "header", "disk")
+LEFT_OUT = (
+    "a_flipped_bit_in_run_json or signal_stops_even or segments_swapped or evaluation_that or is_held_up or storm"
+)
 """Tests that take long and look at something else."""
 HEAVY = ("numpy", "torch", "numba", "scipy", "gymnasium", "ale_py", "cv2", "pydantic", "typer", "rich", "hypothesis",
          "pytest", "safetensors.numpy")  # fmt: skip
-MOST_SECONDS = 400
+MOST_SECONDS = 600
 
 
 def mutants(source: str) -> list[tuple[str, str]]:
@@ -83,8 +85,9 @@ def main() -> None:
     options = parser.parse_args()
     for name in HEAVY:
         import_module(name)
-    tree = Path(tempfile.mkdtemp(prefix="memec-mutants-"))
+    tree = Path(tempfile.gettempdir()) / "memec-mutants"  # compiled code that is kept is known by its place
     for name in ("src", "tests", "examples", "benchmarks"):
+        shutil.rmtree(tree / name, ignore_errors=True)
         shutil.copytree(name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "*.csv"))
     shutil.copy("pyproject.toml", tree)
     os.environ["NUMBA_CACHE_DIR"] = str(tree / "compiled")
@@ -92,6 +95,7 @@ def main() -> None:
     sys.dont_write_bytecode = True
     sources = {name: (tree / "src" / "memec" / "train" / f"{name}.py") for name in options.files}
     all_mutants = [(name, *mutant) for name, file in sources.items() for mutant in mutants(file.read_text())]
+    run_tests(tree)  # compiles
     assert (status := run_tests(tree)) == 0, f"the tests fail without any change: {status}"
     tally: Counter[str] = Counter()
     for name, what, changed in random.Random(options.seed).sample(all_mutants, min(options.sample, len(all_mutants))):
@@ -105,7 +109,6 @@ def main() -> None:
     tried = tally["noticed"] + tally["survived"]
     print(f"{tally['noticed']} of {tried} mutants noticed ({tally['noticed'] / max(tried, 1):.0%}), a sample of "
           f"{len(all_mutants):,}; {tally['no program']} more were no program")  # fmt: skip
-    shutil.rmtree(tree)
 
 
 if __name__ == "__main__":
