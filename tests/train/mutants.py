@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 
 FILES = ("files", "checkpoint", "recording", "run_folder")
-TESTS = ("files", "failing", "disturbed", "damage", "resume", "header", "disk")
+TESTS = ("files", "disturbed", "failing", "disk", "damage", "resume", "header")
 LEFT_OUT = (
     "a_flipped_bit_in_run_json or signal_stops_even or segments_swapped or evaluation_that or is_held_up or storm"
 )

@@ -13,8 +13,8 @@ from . import hostile
 @pytest.mark.parametrize("agent", OWN)
 def test_no_content_of_any_array_breaks_an_agent(agent: str, tmp_path: Path) -> None:
     """A bounded form of `python -m tests.train.hostile`."""
-    ended, findings = hostile.try_all(agent, tmp_path, 60)
-    assert findings == [] and sum(ended.values()) == 60
+    ended, findings = hostile.try_all(agent, tmp_path, 40)
+    assert findings == [] and sum(ended.values()) == 40
     assert ended["refused"] >= 5 and ended["works"] >= 5
 
 
