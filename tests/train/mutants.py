@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -29,11 +31,12 @@ LEFT_OUT = (
 """Tests that take long and look at something else."""
 HEAVY = ("numpy", "torch", "numba", "scipy", "gymnasium", "ale_py", "cv2", "pydantic", "typer", "rich", "hypothesis",
          "pytest", "safetensors.numpy")  # fmt: skip
+IMPORTED = "ignore::pytest.PytestAssertRewriteWarning"
 MOST_SECONDS = 600
 
 
-def mutants(source: str) -> list[tuple[str, str]]:
-    """Return all changes that Cosmic Ray knows for a source, by name."""
+def mutants(source: str) -> list[tuple[str, Callable[[], str | None]]]:
+    """Return all changes that Cosmic Ray knows for a source, by name, to be made when they are wanted."""
     from cosmic_ray.ast import ast_nodes, get_ast  # type: ignore[import-not-found]
     from cosmic_ray.mutating import mutate_code  # type: ignore[import-not-found]
     from cosmic_ray.plugins import get_operator, operator_names  # type: ignore[import-not-found]
@@ -45,9 +48,8 @@ def mutants(source: str) -> list[tuple[str, str]]:
         operator = get_operator(name)()
         places = [place for node in ast_nodes(get_ast(source)) for place in operator.mutation_positions(node)]
         for number, (start, _) in enumerate(places):
-            changed = mutate_code(source, operator, number)
-            if changed is not None:
-                found.append((f"line {start[0]} {name.removeprefix('core/')}", changed))
+            make = partial(mutate_code, source, operator, number)
+            found.append((f"line {start[0]} {name.removeprefix('core/')}", make))
     return found
 
 
@@ -72,7 +74,13 @@ def run_tests(tree: Path) -> int:
         import pytest
 
         names = [f"tests/train/test_{name}.py" for name in TESTS]
-        os._exit(int(pytest.main(["-x", "-n", "0", "-p", "no:cacheprovider", "-k", f"not ({LEFT_OUT})", *names])))
+        os._exit(
+            int(
+                pytest.main(
+                    ["-x", "-n", "0", "-p", "no:cacheprovider", "-W", IMPORTED, "-k", f"not ({LEFT_OUT})", *names]
+                )
+            )
+        )
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
@@ -98,8 +106,10 @@ def main() -> None:
     run_tests(tree)  # compiles
     assert (status := run_tests(tree)) == 0, f"the tests fail without any change: {status}"
     tally: Counter[str] = Counter()
-    for name, what, changed in random.Random(options.seed).sample(all_mutants, min(options.sample, len(all_mutants))):
-        before, began = sources[name].read_text(), time.monotonic()
+    for name, what, make in random.Random(options.seed).sample(all_mutants, min(options.sample, len(all_mutants))):
+        changed, before, began = make(), sources[name].read_text(), time.monotonic()
+        if changed is None:
+            continue
         sources[name].write_text(changed)
         status = run_tests(tree)
         sources[name].write_text(before)
