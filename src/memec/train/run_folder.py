@@ -94,6 +94,11 @@ class RunFolder:
         self.update(status=status, reason=reason, signal=signal, ended=_now(), **cost)
         self._close()
 
+    def keep_traceback(self, text: str) -> None:
+        """Leave what broke the run in `error.log`."""
+        self._refuse_if_moved()
+        (self.path / "error.log").write_text(text)
+
     def add(self, event: Event) -> None:
         """Append an episode or an evaluation to its file."""
         if isinstance(event, Episode):
