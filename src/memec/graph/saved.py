@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from memec.errors import MemecError
 from memec.graph.settings import GraphSettings
 from memec.graph.tables import ROWS_USED, Entries, Ints, Numbers, Outcomes
-from memec.memory.kernels import COMPILE
+from memec.memory.compiled.kernels import COMPILE
 from memec.saved_arrays import Arrays, check_arrays, check_not_negative
 
 Tables = Mapping[str, NDArray[Any]]

@@ -1,4 +1,4 @@
-"""Keys as int8 codes: a quarter of the bytes to read, and distances good enough to pick candidates by.
+"""The scalar quantiser: keys as int8 codes, a quarter of the bytes to read, and distances to pick candidates by.
 
 Keys are rotated onto their principal axes and scaled by one common factor, so a distance between codes is a distance
 between keys but for rounding. The axes come in planes of 64, the ones with most variance first. The few keys that lie
@@ -12,12 +12,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from memec.memory.intrinsics import PLANE, plane_distance
-from memec.memory.kernels import COMPILE, squared_distance
+from memec.memory.compiled.intrinsics import PLANE, plane_distance
+from memec.memory.compiled.kernels import COMPILE, squared_distance
+from memec.memory.search_tuning import TUNING
 
 # The scale suits the bulk of the keys, with some headroom. The first moments of an episode, whose older frames are
-# black, lie far outside (1% in Ms. Pac-Man, 4% in Q*bert): scaled to hold them, Pong's codes were 25 times too coarse.
-KEPT = 0.95
+# black, lie far outside (1% in Ms. Pac-Man, 4% in Q*bert).
+KEPT = 1 - TUNING.clipped
 HEADROOM = 1.25
 LARGEST, COARSER = 127, 8
 FARTHEST = np.int32(2**31 - 1)

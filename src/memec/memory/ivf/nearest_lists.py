@@ -1,12 +1,12 @@
-"""Which clusters of an approximate index are near a query, from near to far."""
+"""Which inverted lists are near a query, from near to far."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from memec.memory.codes import COARSER, FARTHEST
-from memec.memory.intrinsics import PLANE, plane_distance
-from memec.memory.kernels import COMPILE
+from memec.memory.compiled.intrinsics import PLANE, plane_distance
+from memec.memory.compiled.kernels import COMPILE
+from memec.memory.ivf.scalar import COARSER, FARTHEST
 
 # A float32 as an integer: 1 is this number, and 32 bins to an octave are left without its last bits.
 BITS_OF_ONE, BITS_LEFT_OUT = np.int32(127 << 23), 18
@@ -17,22 +17,22 @@ SORTED_FIRST, SAMPLED = 512, 8
 
 
 @njit(**COMPILE)
-def measure_clusters(
-    centre_planes: NDArray[np.int8], fine: NDArray[np.int32], code: NDArray[np.int16], away: NDArray[np.int32]
+def measure_lists(
+    planes: NDArray[np.int8], fine: NDArray[np.int32], code: NDArray[np.int16], away: NDArray[np.int32]
 ) -> None:
-    """Write how far clusters are, by the first plane of their centres.
+    """Write how far clusters are, by the first plane of their centroids.
 
     On keys of three games that finds the nearest entries as soon as all numbers do, in half the time.
     """
     for cluster in range(fine[0]):
-        away[cluster] = plane_distance(centre_planes, cluster * PLANE, code, 0)
-    for cluster in range(fine[0], len(centre_planes)):
-        distance = plane_distance(centre_planes, cluster * PLANE, code, len(code) // 2)
+        away[cluster] = plane_distance(planes, cluster * PLANE, code, 0)
+    for cluster in range(fine[0], len(planes)):
+        distance = plane_distance(planes, cluster * PLANE, code, len(code) // 2)
         away[cluster] = distance * np.int32(COARSER * COARSER)
 
 
 @njit(**COMPILE)
-def sort_clusters(away: NDArray[np.int32], order: NDArray[np.int32], every: bool) -> int:
+def sort_lists(away: NDArray[np.int32], order: NDArray[np.int32], every: bool) -> int:
     """Order the nearest clusters, or every one, from near to far, nearly; return how many are in order.
 
     By a counting sort, for a full one costs more than the search: its bins are the leading bits of how much farther a

@@ -1,4 +1,4 @@
-"""Small compiled pieces that both searches share."""
+"""Small compiled pieces that every search shares."""
 
 from typing import Any
 
@@ -42,18 +42,17 @@ def squared_distance(keys: NDArray[np.float32], slot: int, query: NDArray[np.flo
     return min(total, LARGEST)
 
 
+def slots_in_use(sizes: NDArray[np.int64], slots: int) -> NDArray[np.int64]:
+    """Return the slots that hold an entry, of so many: those of an action are filled from its first one on."""
+    starts = np.arange(len(sizes)) * (slots // len(sizes))
+    return np.concatenate([np.arange(start, start + size) for start, size in zip(starts, sizes, strict=True)])
+
+
 @njit(**COMPILE)
-def note(
-    slots: NDArray[np.int64], present: NDArray[np.bool_], rows: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> None:
-    """Note which slots hold entries: per action how many, and how many rows from the first one reach them all."""
-    capacity = len(present) // len(sizes)
+def take_in(slots: NDArray[np.int64], sizes: NDArray[np.int64], capacity: int) -> None:
+    """Let the sizes of the actions tell that these slots hold entries."""
     for slot in slots:
-        action = slot // capacity
-        rows[action] = max(rows[action], slot % capacity + 1)
-        if not present[slot]:
-            present[slot] = True
-            sizes[action] += 1
+        sizes[slot // capacity] = max(sizes[slot // capacity], slot % capacity + 1)
 
 
 @njit(**COMPILE)
@@ -63,20 +62,37 @@ def brute_force(
     squared_distances: NDArray[np.float32],
     slots: NDArray[np.int64],
     keys: NDArray[np.float32],
-    present: NDArray[np.bool_],
-    rows: NDArray[np.int64],
+    sizes: NDArray[np.int64],
 ) -> None:
     """Look at every entry of every wanted action: what approximations are checked against, and their last resort."""
-    capacity = len(keys) // len(rows)
+    capacity = len(keys) // len(sizes)
     for row in range(len(queries)):
-        for action in range(len(rows)):
+        for action in range(len(sizes)):
             if not wanted[row, action]:
                 continue
             found_distances, found_slots = squared_distances[row, action], slots[row, action]
             found_distances[:] = np.inf
             found_slots[:] = -1
-            for slot in range(action * capacity, action * capacity + rows[action]):
-                if present[slot]:
-                    distance = squared_distance(keys, slot, queries[row])
-                    if distance < found_distances[-1]:  # of equals the earlier slot stays
-                        insert(found_distances, found_slots, distance, slot)
+            for slot in range(action * capacity, action * capacity + sizes[action]):
+                distance = squared_distance(keys, slot, queries[row])
+                if distance < found_distances[-1]:  # of equals the earlier slot stays
+                    insert(found_distances, found_slots, distance, slot)
+
+
+@njit(inline="always", **COMPILE)
+def rerank(
+    query: NDArray[np.float32],
+    candidates: NDArray[np.int64],
+    keys: NDArray[np.float32],
+    found_distances: NDArray[np.float32],
+    found_slots: NDArray[np.int64],
+) -> None:
+    """Fill in the nearest of the candidates, by their keys; after -1 there are none."""
+    found_distances[:] = np.inf
+    found_slots[:] = -1
+    for slot in candidates:
+        if slot < 0:
+            break
+        distance = squared_distance(keys, slot, query)
+        if distance < found_distances[-1] or (distance == found_distances[-1] and slot < found_slots[-1]):
+            insert(found_distances, found_slots, distance, slot)

@@ -6,10 +6,20 @@ from llvmlite import binding
 from numba import njit
 from numba.extending import intrinsic
 
-from memec.memory import approximate, intrinsics
-from memec.memory.approximate import Approximate
-from memec.memory.intrinsics import LANES_LOOKED_UP, lanes_within, lanes_within_by_loop
-from memec.memory.sketches import MOST_TAGS, POINTS, Sketching, lanes_tagged, measure, move, sketch, tabulate, tag_at
+from memec.memory.compiled import intrinsics
+from memec.memory.compiled.intrinsics import LANES_LOOKED_UP, lanes_within, lanes_within_by_loop
+from memec.memory.ivf import Approximate, search, tune
+from memec.memory.ivf.product import (
+    CODEWORDS,
+    MOST_TAGS,
+    Product,
+    lanes_tagged,
+    measure,
+    move,
+    quantise,
+    tabulate,
+    tag_at,
+)
 
 from .oracle import ask, nearest, recall
 from .test_approximate import ACTIONS, CAPACITY, NEIGHBOURS, atari_like, clustered
@@ -34,7 +44,7 @@ if binding.get_host_cpu_features().get("ssse3"):  # what older processors use
 def test_the_processors_instruction_finds_what_a_loop_finds(seed, rows, largest, threshold):
     rng = np.random.default_rng(seed)
     sketches = rng.integers(0, 256, (3, rows, LANES_LOOKED_UP)).astype(np.uint8)
-    tables = rng.integers(0, largest, (2 * rows, POINTS)).astype(np.uint8)
+    tables = rng.integers(0, largest, (2 * rows, CODEWORDS)).astype(np.uint8)
     for block in range(3):
         low, high = sketches[block] & 15, sketches[block] >> 4
         row = np.arange(rows)[:, None]
@@ -65,26 +75,26 @@ def test_lanes_are_told_by_their_tags():
 
 def fitted(rng, count=2_000, size=64):
     codes = np.clip(np.rint(rng.standard_normal((count, size)) * np.linspace(60, 4, size)), -127, 127)
-    return codes.astype(np.int16), Sketching.fit(codes.astype(np.float32))
+    return codes.astype(np.int16), Product.fit(codes.astype(np.float32))
 
 
 def test_a_sketch_is_the_nearest_there_is_and_its_error_known():
     rng = np.random.default_rng(0)
-    codes, sketching = fitted(rng)
-    pairs = sketching.points.shape[2]
+    codes, product = fitted(rng)
+    pairs = product.codewords.shape[2]
     sketches = np.zeros((2, (pairs + 1) // 2, LANES_LOOKED_UP), np.uint8)
-    distances = np.empty((pairs, POINTS), np.float32)
-    errors = [measure(code, sketching.points, distances) for code in codes]
+    distances = np.empty((pairs, CODEWORDS), np.float32)
+    errors = [measure(code, product.codewords, distances) for code in codes]
     for place, code in enumerate(codes[: 2 * LANES_LOOKED_UP]):
-        sketch(code, sketching.points, sketches, place, place % MOST_TAGS)
-        measure(code, sketching.points, distances)
+        quantise(code, product.codewords, sketches, place, place % MOST_TAGS)
+        measure(code, product.codewords, distances)
         both = sketches[place // LANES_LOOKED_UP, :, place % LANES_LOOKED_UP]
         *chosen, tag = *(both & 15), *(both >> 4)
         assert tag == tag_of(sketches, place) == place % MOST_TAGS
         np.testing.assert_array_equal(distances[np.arange(pairs), chosen], distances.min(1))
     own = np.stack([codes[:, [pair, 2 * pairs - 1 - pair]] for pair in range(pairs)], 1)
-    assert sketching.error[0] == pytest.approx(np.mean(errors), rel=1e-4)
-    assert sketching.error[0] < 0.2 * own.var(0).sum()
+    assert product.error[0] == pytest.approx(np.mean(errors), rel=1e-4)
+    assert product.error[0] < 0.2 * own.var(0).sum()
 
 
 def test_a_moved_sketch_is_the_same():
@@ -99,12 +109,12 @@ def test_a_moved_sketch_is_the_same():
 
 def test_tables_say_how_far_a_sketch_is():
     rng = np.random.default_rng(0)
-    codes, sketching = fitted(rng)
-    pairs = sketching.points.shape[2]
-    distances = np.empty((pairs, POINTS), np.float32)
-    tables = np.empty((pairs, POINTS), np.uint8)
-    measure(codes[0], sketching.points, distances)
-    chosen = rng.integers(0, POINTS, (200, pairs))
+    codes, product = fitted(rng)
+    pairs = product.codewords.shape[2]
+    distances = np.empty((pairs, CODEWORDS), np.float32)
+    tables = np.empty((pairs, CODEWORDS), np.uint8)
+    measure(codes[0], product.codewords, distances)
+    chosen = rng.integers(0, CODEWORDS, (200, pairs))
     exact = distances[np.arange(pairs), chosen].sum(1)
     most = np.float32(np.quantile(exact, 0.9))
     units = tabulate(distances, most, tables)
@@ -124,7 +134,7 @@ def indexed_and_asked(data):
     backend.put(np.arange(len(keys)))
     found = np.concatenate([ask(backend, query[None], ACTIONS, NEIGHBOURS)[0] for query in asked])
     best, _ = nearest(keys, np.ones(len(keys), np.bool_), asked[-500:], ACTIONS, NEIGHBOURS)
-    assert backend.effort < 0.5
+    assert backend.share < 0.5
     return backend, recall(found[-500:], best)
 
 
@@ -140,7 +150,8 @@ def test_the_margin_is_found_that_lets_true_neighbours_pass():
 
 
 def test_a_search_that_started_with_too_small_a_margin_finds_out(monkeypatch):
-    monkeypatch.setattr(approximate, "FIRST_MARGIN", 0.0)
+    for module in (search, tune):
+        monkeypatch.setattr(module, "FIRST_MARGIN", 0.0)
     backend, found = indexed_and_asked(atari_like)
     assert found >= 0.99
     assert margin(backend) > 0.8

@@ -7,8 +7,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from memec.memory.exact import NONE, Exact
-from memec.memory.kernels import COMPILE, brute_force, insert, note, squared_distance
+from memec.memory.compiled.kernels import COMPILE, brute_force, rerank, slots_in_use, take_in
+from memec.memory.exact.search import NONE, Exact
 from memec.saved_arrays import check_arrays, check_not_negative
 
 # Learned keys of small observations lie near a surface of few dimensions. Measured on CartPole and Acrobot, keys of
@@ -31,6 +31,7 @@ class Following:
     """
 
     recall_estimate: float = 1.0
+    handle = None
 
     def __init__(self, keys: NDArray[np.float32], actions: int, neighbours: int, *, seed: int = 0) -> None:
         self._keys = keys
@@ -38,8 +39,6 @@ class Following:
         self._axes = np.eye(keys.shape[1], min(AXES, keys.shape[1]), dtype=np.float32)
         self._places = np.zeros((len(keys), self._axes.shape[1]), np.float32)
         self._along = Exact(self._places, actions, self._candidates, seed=seed)
-        self._present = np.zeros(len(keys), np.bool_)
-        self._rows = np.zeros(actions, np.int64)
         self._sizes = np.zeros(actions, np.int64)
         self._fitted_to = 0
         self._puts = 0
@@ -48,7 +47,7 @@ class Following:
         """Take in the keys just written at `slots`: new entries, replaced ones, or moved keys."""
         if len(slots) == 0:
             return
-        note(slots, self._present, self._rows, self._sizes)
+        take_in(slots, self._sizes, len(self._keys) // len(self._sizes))
         self._places[slots] = self._keys[slots] @ self._axes
         self._along.put(slots)
         self._puts += len(slots)
@@ -71,11 +70,11 @@ class Following:
         self._along.nearest(queries @ self._axes, wanted, lengths, candidates, remember)
         unsure = np.zeros_like(wanted)
         if _rank(queries, wanted, lengths, candidates, self._keys, squared_distances, slots, unsure):
-            brute_force(queries, unsure, squared_distances, slots, self._keys, self._present, self._rows)
+            brute_force(queries, unsure, squared_distances, slots, self._keys, self._sizes)
 
     def rebuild(self) -> None:
         """Fit the axes to the keys as they are, and file every entry along them."""
-        present = np.flatnonzero(self._present)
+        present = slots_in_use(self._sizes, len(self._keys))
         sample = self._keys[present[:: max(1, len(present) // FITTED_TO)]].astype(np.float64)
         _, axes = np.linalg.eigh(np.cov(sample, rowvar=False).reshape(sample.shape[1], -1))
         self._axes = np.ascontiguousarray(axes[:, ::-1][:, : self._axes.shape[1]], np.float32)
@@ -86,21 +85,19 @@ class Following:
     def arrays(self, lagging: NDArray[np.intp] = NONE) -> dict[str, NDArray[Any]]:
         """Return what `restore` needs to answer identically."""
         return {
-            "present": self._present.copy(),
             "axes": self._axes.copy(),
-            "places": self._places[self._present],
+            "places": self._places[slots_in_use(self._sizes, len(self._keys))],
             "counts": np.array([self._fitted_to, self._puts]),
         }
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], sizes: NDArray[np.int64]) -> None:
         """Go on from where `arrays` was taken; the keys are already in place."""
-        present = arrays["present"]
-        places = (int(np.count_nonzero(present)), self._places.shape[1])
+        present = slots_in_use(sizes, len(self._keys))
         check_arrays(
             arrays,
             {
                 "axes": (np.float32, self._axes.shape),
-                "places": (np.float32, places),
+                "places": (np.float32, (len(present), self._places.shape[1])),
                 "counts": (np.int64, (2,)),
             },
         )
@@ -108,10 +105,8 @@ class Following:
         self._axes = np.ascontiguousarray(arrays["axes"])
         self._places[present] = arrays["places"]
         self._fitted_to, self._puts = (int(count) for count in arrays["counts"])
-        self._present[:] = False
-        self._rows[:] = self._sizes[:] = 0
-        note(np.flatnonzero(present), self._present, self._rows, self._sizes)
-        self._along.restore({"present": present})
+        self._sizes[:] = sizes
+        self._along.restore({}, sizes)
 
 
 @njit(**COMPILE)
@@ -132,14 +127,7 @@ def _rank(
             if not wanted[row, action]:
                 continue
             found_distances, found_slots = squared_distances[row, action], slots[row, action]
-            found_distances[:] = np.inf
-            found_slots[:] = -1
-            for slot in candidates[row, action]:
-                if slot < 0:
-                    break
-                distance = squared_distance(keys, slot, queries[row])
-                if distance < found_distances[-1] or (distance == found_distances[-1] and slot < found_slots[-1]):
-                    insert(found_distances, found_slots, distance, slot)
+            rerank(queries[row], candidates[row, action], keys, found_distances, found_slots)
             if candidates[row, action, -1] >= 0 and found_distances[-1] > lengths[row, action, -1] * SLACK:
                 unsure[row, action] = True
                 any_unsure = True

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from memec.memory.kernels import COMPILE
+from memec.memory.compiled.kernels import COMPILE
 
 
 @dataclass(frozen=True)

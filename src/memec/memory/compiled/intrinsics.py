@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from memec.memory.kernels import COMPILE
+from memec.memory.compiled.kernels import COMPILE
 
 PLANE = 64
 LANES = 64
@@ -167,7 +167,7 @@ def _lanes_within(instruction: str, width: int) -> Callable[..., Any]:
             def load(data: Any, where: Any) -> Any:
                 return builder.load(builder.bitcast(builder.gep(data, [where]), vector.as_pointer()), align=1)
 
-            sketched, table = (_data(context, builder, signature, arguments, place) for place in (0, 2))
+            coded, table = (_data(context, builder, signature, arguments, place) for place in (0, 2))
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
             size = builder.extract_value(array.strides, 0)
             begin = builder.mul(size, arguments[1])
@@ -178,7 +178,7 @@ def _lanes_within(instruction: str, width: int) -> Callable[..., Any]:
             steps = builder.udiv(size, ir.Constant(INDEX, width))
             with cgutils.for_range(builder, steps) as loop:
                 offset = builder.mul(loop.index, ir.Constant(INDEX, width))
-                both = load(sketched, builder.add(begin, offset))
+                both = load(coded, builder.add(begin, offset))
                 low = builder.and_(both, ir.Constant(vector, [15] * width))
                 high = builder.lshr(both, ir.Constant(vector, [4] * width))
                 for total, half, where in zip(sums, (low, high), (offset, builder.add(offset, size)), strict=True):
