@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SearchTuning:
-    """Each is a compromise between recall and time on recorded keys of games, and has a file that says which."""
+    """Each is a compromise between recall and time on recorded keys of games."""
 
     lists_per_root: float = 5.0
     """Inverted lists per root of the entries; four fifths of it where each action is on its own."""
