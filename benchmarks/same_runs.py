@@ -52,10 +52,8 @@ def runs() -> list[Run]:
         found.append(_run("mfec", explore, "room", env="memec/FourRoom-v0", steps=3_000))
     found.append(_run("mfec", "mellowmax", "paper", env="Acrobot-v1", preset="paper", steps=1_500))
     found.append(_run("mfec", "mellowmax-auto", "bootstrap", sets=("truncation=bootstrap",), env="Acrobot-v1"))
-    searched = (
-        "memory.search=approximate",
-        "memory.capacity=8000",
-    )  # enough steps for an index to be fitted, and again
+    # Enough steps for an index to be fitted.
+    searched = ("memory.search=approximate", "memory.capacity=8000")
     found.append(_run("mfec", "mellowmax", "approximate", sets=searched, env="Acrobot-v1", steps=24_000))
     found.append(_run("vpec", "optimism", "room", env="memec/FourRoom-v0"))
     pictures = ("memory.keep_frames=50",)
