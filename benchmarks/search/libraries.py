@@ -131,7 +131,7 @@ class Deglib:
     def begin(self, sample: Keys, capacity: int) -> None:
         import deglib
 
-        space = deglib.FloatSpace(sample.shape[1], deglib.Metric.FP32_L2)
+        space = deglib.FloatSpace.create(sample.shape[1], deglib.Metric.FP32_L2)
         self.graph = deglib.builder.create_empty(capacity, space, 30)
         target = deglib.builder.OptimizationTarget.StreamingData
         self.builder = deglib.builder.GraphBuilder(self.graph, optimization_target=target, extend_k=60, extend_eps=0.1)
