@@ -125,7 +125,9 @@ def main() -> int:
                 continue
             progress(run.name)
             found[run.name] = fingerprint(run, Path(home))
-            if what == "check":
+            if what == "check" and run.name not in known:
+                print(f"{run.name}: not in {path}")
+            elif what == "check":
                 changed, moved = differences(known[run.name], found[run.name])
                 wrong += bool(changed)
                 if changed or moved:

@@ -83,7 +83,7 @@ def find_known(keys: Keys, state_ids: StateIds, table: Table, answers: Answers) 
     return searches
 
 
-@njit(**COMPILE)
+@compiled
 def weigh(table: Table, kernel: Kernel, stamp: int, answers: Answers) -> None:
     """Turn neighbours into values (Eq. 4 and 5) and, with a stamp >= 0, mark the entries as used."""
     _, values, squared_distances, slots, exact = answers
