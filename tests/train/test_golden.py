@@ -19,7 +19,7 @@ from memec.train import RunFolder
 from tests.command import Memec
 
 GOLDEN = Path(__file__).with_name("golden")
-REFUSED: dict[str, str] = {}
+REFUSED = {"0.1": "format 1"}
 """Formats that are not read any more, and what is said then."""
 NETWORK = {"train_start_steps": 20, "replay_capacity": 40, "batch_size": 4, "hidden_size": 8}
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ from memec.envs.recorded import EnvironmentSettings
 from memec.errors import MemecError, saying_what_is_wrong
 from memec.train.files import Arrays
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Part(Protocol):
