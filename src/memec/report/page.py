@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from memec.errors import MemecError
+from memec.errors import MemecError, from_extra
 from memec.report.claims import claims
 from memec.report.judging import TEXT, judged
 from memec.report.paper import AGENT_TITLES, GAMES, title_of
@@ -43,10 +43,8 @@ def write_page(folder: Path, file: Path, preset_of: PresetOf | None = None) -> P
 
 def page(runs: Sequence[Run], passed_over: Sequence[str], folder: Path, preset_of: PresetOf | None = None) -> str:
     """Return the page; whatever the runs say stands in it as data, which its script shows as text."""
-    try:
+    with from_extra("report", "The report page"):
         plotly = files("plotly").joinpath("package_data/plotly.min.js").read_text(encoding="utf-8")
-    except ModuleNotFoundError:
-        raise MemecError("The report page needs plotly: pip install 'memec[report]'.") from None
     static = files("memec.report").joinpath("static")
     parts = {
         "plotly": plotly,
