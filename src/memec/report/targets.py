@@ -4,9 +4,12 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
+from memec.errors import from_extra
 from memec.report.stats import CONFIDENCE, Estimate, Values
+
+with from_extra("report", "A report"):
+    from scipy import stats
 
 REACHED, MISSED, UNDECIDED = "reached", "**not reached**", "undecided"
 RULE = (

@@ -14,7 +14,7 @@ class TensorBoard:
     """Writes event files, by the package of that name alone: no other framework is imported."""
 
     def __init__(self, folder: Path) -> None:
-        with from_extra("tensorboard", "To write event files"):
+        with from_extra("tensorboard", "Writing event files"):
             from tensorboard.compat.proto import event_pb2, summary_pb2
             from tensorboard.summary.writer.event_file_writer import EventFileWriter
         if folder.is_symlink():
