@@ -5,9 +5,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
 # Which extra brings what is imported: memec must do without each of these.
 MODULES = {
     "atari": ["ale_py", "cv2"],
@@ -52,8 +54,8 @@ print(json.dumps(said))
 
 
 @pytest.fixture(scope="module")
-def project() -> dict[str, list[str]]:
-    return tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def test_what_needs_a_missing_package_says_which_extra_has_it_and_the_rest_works(tmp_path: Path) -> None:
@@ -64,7 +66,14 @@ def test_what_needs_a_missing_package_says_which_extra_has_it_and_the_rest_works
     assert json.loads(result.stdout.splitlines()[-1]) == COMMANDS
 
 
-def test_all_brings_every_extra_of_memec(project: dict[str, dict[str, list[str]]]) -> None:
+def test_all_brings_every_extra_of_memec(project: dict[str, Any]) -> None:
     extras = project["optional-dependencies"]
     assert extras["all"] == [f"memec[{','.join(sorted(MODULES))}]"]
     assert set(MODULES) < set(extras)
+
+
+def test_the_version_is_the_same_everywhere(project: dict[str, Any]) -> None:
+    version = project["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f'\n  version: "{version}"\n' in (ROOT / "conda/recipe.yaml").read_text()
+    assert f"\n## {version}" in (ROOT / "CHANGELOG.md").read_text()
