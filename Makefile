@@ -67,14 +67,16 @@ ATARI_COMMIT := 77b77b182773601a79790a66d08fae0c06cd1e0f
 ATARI_STUDY ?= $(HOME)/.local/share/memec/atari-study
 ATARI_WORKERS ?= 1
 ATARI_RUNS = nice -n 19 $(BIN)/memec reproduce atari --agents mfec --seeds 3 --workers $(ATARI_WORKERS) \
-  --no-keep-checkpoints --out runs --results $(CURDIR)/results
+  --no-keep-checkpoints --out runs --results exported
 
 $(ATARI_STUDY)/.venv/installed:
 	@test -d $(ATARI_STUDY)/.git || git clone --quiet . $(ATARI_STUDY)
 	@git -C $(ATARI_STUDY) checkout --quiet --detach $(ATARI_COMMIT)
 	@$(MAKE) -C $(ATARI_STUDY) setup
 
+# Records name the command that made them: by a link its results folder has the same name on every machine.
 atari-study: $(ATARI_STUDY)/.venv/installed ## Do the paper's Atari table, or go on with it (days; ATARI_WORKERS=2)
+	@ln -sfn $(CURDIR)/results $(ATARI_STUDY)/exported
 	cd $(ATARI_STUDY) && $(ATARI_RUNS) --envs qbert,mspacman,spaceinvaders
 	cd $(ATARI_STUDY) && $(ATARI_RUNS) --envs pong,bowling
 

@@ -9,9 +9,9 @@ import csv
 import sys
 from pathlib import Path
 
+from benchmarks.own_targets.strategies import CALIBRATED, CALIBRATION_COLUMNS, MEASURES
 from memec import MFEC
 from memec.experiments.better import plan_better
-from memec.report.strategies import CALIBRATED, CALIBRATION_COLUMNS, MEASURES
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ def recorded_network_keys(game: str, steps: int = STEPS) -> NDArray[np.float32]:
         agent = NEC(game, memory={"capacity": 11}, replay_capacity=32, seed=0)
         observations = played(agent.world, game, steps)
         parts = iter(lambda: list(islice(observations, 500)), [])
-        return np.concatenate([agent.embed(np.stack(part)) for part in parts])
+        return np.concatenate([agent.network(np.stack(part)) for part in parts])
 
     return recorded(f"{game.replace('/', '-')}-{steps}-network-v1", record)
 

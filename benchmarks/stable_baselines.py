@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.measure import progress
+from benchmarks.own_targets.baselines import PRESET, SCORES
 from memec.envs.world import World, make
 from memec.errors import MemecError
 from memec.experiments.better import FIRST_HELD_OUT_SEED
 from memec.experiments.pace import in_words
-from memec.experiments.results import FORMAT, alone_in, read_rows, write_rows
-from memec.report.baselines import PRESET, SCORES
 from memec.report.stats import steps_to_reach
 from memec.train import Evaluation, Seeds, TrainingSettings, evaluating
-from memec.train.files import read_json, write_json
+from memec.train.lock import alone_with
+from memec.train.results import add_run, read_record
 
 EVALUATIONS = {"evaluate_every_steps": 500, "evaluation_episodes": 10}
 VERSIONS_OF = ("memec", "stable-baselines3", "gymnasium", "numpy", "torch")
@@ -188,7 +188,7 @@ class Record:
 
     def has(self, baseline: Baseline, seed: int) -> bool:
         """Tell whether a run is recorded; under other settings, that is an error."""
-        curve = self._content()["curves"].get(baseline.curve)
+        curve = read_record(self.folder)["curves"].get(baseline.curve)
         if curve is None:
             return False
         if curve["settings"] != baseline.resolved():
@@ -198,20 +198,14 @@ class Record:
     def add(self, baseline: Baseline, seed: int, evaluations: Evaluations, about: dict[str, Any]) -> None:
         """Record a run, whole or not at all: it counts once it stands in runs.json, which is written last."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with alone_in(self.folder):
-            rows = read_rows(self.folder / "evaluations.csv")
-            rows[baseline.environment, baseline.agent, baseline.strategy, PRESET, seed] = evaluations
-            write_rows(self.folder / "evaluations.csv", rows)
-            content = self._content()
+        with alone_with(self.folder):
+            content = read_record(self.folder)
             curve = content["curves"].setdefault(baseline.curve, {"settings": baseline.resolved(), "runs": {}})
             runs = curve["runs"] | {str(seed): about}
             curve["runs"] = dict(sorted(runs.items(), key=lambda item: int(item[0])))
             content["curves"] = dict(sorted(content["curves"].items()))
-            write_json(self.folder / "runs.json", content)
-
-    def _content(self) -> dict[str, Any]:
-        file = self.folder / "runs.json"
-        return read_json(file) if file.exists() else {"format": FORMAT, "curves": {}}
+            key = (baseline.environment, baseline.agent, baseline.strategy, PRESET, seed)
+            add_run(self.folder, key, evaluations, content)
 
 
 def compare(baselines: Sequence[Baseline], seeds: Sequence[int], record: Record, command: str) -> None:

@@ -3,15 +3,20 @@
 The folders that numba looks for are files here, and the home lies in /proc: that binds the superuser too.
 """
 
+import importlib
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from numba.core.registry import CPUDispatcher
 
 import memec
+import memec.graph
+import memec.memory
 
 SCRIPT = """
 import numpy as np
@@ -46,3 +51,15 @@ def test_a_named_folder_keeps_compiled_code(installation: Path, tmp_path: Path) 
     result = start(installation, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     assert (result.returncode, result.stdout, result.stderr) == (0, "1\n", "")
     assert list((tmp_path / "cache").rglob("epsilon_greedy._choose*.nbc"))
+
+
+def test_compiled_code_of_the_memories_says_how_it_rounds() -> None:
+    """Else numba takes that from whatever calls it first: code compiled anew would not round as the cached does."""
+    found = 0
+    for package in (memec.memory, memec.graph):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            for name, function in vars(importlib.import_module(module.name)).items():
+                if isinstance(function, CPUDispatcher):
+                    found += 1
+                    assert "fastmath" in function.targetoptions, f"{module.name}.{name}"
+    assert found > 50

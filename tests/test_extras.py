@@ -15,10 +15,10 @@ MODULES = {
     "atari": ["ale_py", "cv2"],
     "neural": ["torch"],
     "ray": ["ray"],
-    "report": ["matplotlib", "plotly", "scipy"],
+    "report": ["matplotlib", "scipy"],
     "tensorboard": ["tensorboard"],
     "tune": ["optuna"],
-    "watch": ["cv2", "imageio", "imageio_ffmpeg", "plotly", "starlette", "uvicorn"],
+    "watch": ["cv2", "imageio", "imageio_ffmpeg", "starlette", "uvicorn"],
 }
 COMMANDS = {
     "train CartPole-v1 --steps 60 --out vpec": "",
@@ -31,8 +31,9 @@ COMMANDS = {
     "train ALE/Pong-v5": "An Atari game needs ale_py: pip install 'memec[atari]'.",
     "train CartPole-v1 --log tensorboard": "Writing event files needs tensorboard: pip install 'memec[tensorboard]'.",
     "report mfec": "A report needs scipy: pip install 'memec[report]'.",
-    "watch mfec": "Watching needs plotly: pip install 'memec[watch]'.",
+    "watch mfec": "Watching needs starlette: pip install 'memec[watch]'.",
     "evaluate mfec --video it.mp4": "A video needs imageio_ffmpeg: pip install 'memec[watch]'.",
+    "compare CartPole-v1 --seeds 1": "A report needs scipy: pip install 'memec[report]'.",
     "reproduce cartpole --engine ray": "--engine ray needs ray: pip install 'memec[ray]'.",
 }
 WITHOUT = """

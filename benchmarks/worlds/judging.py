@@ -15,7 +15,7 @@ from benchmarks.worlds.league import PRESET
 from benchmarks.worlds.worlds import HELD_OUT_SEEDS, WORLDS
 from memec.report.runs import Run, find_runs
 from memec.report.stats import CONFIDENCE, LAST_EVALUATIONS, Estimate, final_scores
-from memec.train.files import read_json
+from memec.train.results import read_record
 
 Values = NDArray[np.float64]
 
@@ -95,6 +95,6 @@ def _played(world: str, runs: Sequence[Run]) -> Played:
 
 def _processor_seconds(run: Run) -> float | None:
     _, agent, strategy = run.subject
-    curves = read_json(run.source / "runs.json")["curves"]
+    curves = read_record(run.source)["curves"]
     seconds = curves[f"{PRESET}/{run.source.name}/{agent}-{strategy}"]["runs"][str(run.seed)]["processor_seconds"]
     return None if seconds is None else float(seconds)

@@ -52,7 +52,7 @@ def environment_failed(what: str) -> EnvironmentFailedError:
     return EnvironmentFailedError("The environment " + " ".join(what.split()))
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """Return what an error says, in one line, to go on with a full stop."""
     return " ".join(str(error).split()).rstrip(".")
 

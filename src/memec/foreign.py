@@ -61,7 +61,7 @@ def naming(what: str, method: str, given: str) -> Generator[None]:
     """Say of what fails in an object that it failed there; what the agent has learned until then is sound."""
     try:
         yield
-    except Exception as error:  # whatever a user's code raises
+    except (Exception, SystemExit) as error:  # whatever a user's code raises
         said = f"raised {type(error).__name__} in {method}: {one_line(error)}"
         if isinstance(error, ValueError) and "read-only" in str(error):
             said = f"changed the {given} that {method} was given, which may only be read"

@@ -58,7 +58,9 @@ class Plugins:
             raise MemecError(f"There is no {what.removeprefix('the ')}: no module is named {error.name!r}.") from None
         except AttributeError as error:
             raise MemecError(f"There is no {what.removeprefix('the ')}: {one_line(error)}.") from None
-        except Exception as error:  # whatever a user's module raises
+        except MemecError:
+            raise
+        except (Exception, SystemExit) as error:  # whatever a user's module raises
             raise MemecError(f"To import {what} raised {type(error).__name__}: {one_line(error)}") from error
         return found
 
@@ -75,7 +77,7 @@ def made(kind: str, plugin: Any, sign: str, options: dict[str, Any]) -> Any:
         return plugin(**options)
     except MemecError:
         raise
-    except Exception as error:  # whatever a user's class raises
+    except (Exception, SystemExit) as error:  # whatever a user's class raises
         said = ", ".join(f"{name}={value!r}" for name, value in options.items()) or "no settings"
         raise MemecError(
             f"The {kind} {name_of(plugin)} cannot be made with {said}: {type(error).__name__}: {one_line(error)}"

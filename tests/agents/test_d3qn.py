@@ -9,7 +9,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from memec import D3QN, UCB, MemecError, Thompson
-from memec.agents.d3qn import D3QNSettings
+from memec.agents import D3QNSettings
 from memec.agents.replay import TransitionBatch
 from memec.train import RunFolder
 from memec.train.files import read_arrays, write_arrays
@@ -138,10 +138,10 @@ def test_a_step_follows_the_gradient_of_the_double_q_error(loss: str, loss_over_
 
     settings = {"gradient_norm_limit": 0.0, "optimiser": {"learning_rate": 1e-3, "centred": False}}
     agent = agent_for("CartPole-v1", loss=loss, loss_over_batch=loss_over_batch, **settings)
-    agent._target.parameters.mul_(-0.7)  # so that the two networks disagree
+    agent.target.parameters.mul_(-0.7)  # so that the two networks disagree
     batch = fixed_batch(agent)
     only(agent, batch)
-    module, target = agent.network.module, agent._target.module
+    module, target = agent.network.module, agent.target.module
     observations, following = (torch.from_numpy(each) for each in (batch.observations, batch.next_observations))
     with torch.no_grad():
         best = module(following).argmax(dim=1)

@@ -156,7 +156,7 @@ def test_it_fits_a_small_batch_to_near_zero_loss() -> None:
     random = np.random.default_rng(0)
     remembered = random.normal(size=(64, 4)).astype(np.float32)
     actions, state_ids = np.arange(64) % 2, random.integers(1, 2**60, (64, 2)).astype(np.uint64)
-    agent.memory.write(actions, agent.embed(remembered), random.normal(size=64), state_ids)
+    agent.memory.write(actions, agent.network(remembered), random.normal(size=64), state_ids)
     for action in actions[:32].tolist():
         agent.replay.append(random.normal(size=4).astype(np.float32), action, random.normal())
     losses = []
@@ -251,7 +251,7 @@ def test_a_loss_that_becomes_nan_stops_with_the_step_and_leaves_the_agent_whole(
 
 def test_a_network_that_overflows_is_not_blamed_on_the_environment() -> None:
     agent = agent_for("CartPole-v1").learn(50)
-    agent.embed.parameters.fill_(3e38)
+    agent.network.parameters.fill_(3e38)
     with (
         pytest.raises(MemecError, match="network's output became NaN or infinite at step 51"),
         np.errstate(all="ignore"),

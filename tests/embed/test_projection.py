@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
 from memec.embed import GaussianProjection
-from memec.embed.projection import stack_depth
 from memec.errors import MemecError
+from memec.frames import stack_depth
 
 ATARI = (4, 84, 84)
 

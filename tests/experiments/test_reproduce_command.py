@@ -87,7 +87,7 @@ def test_a_report_of_nothing_finished_is_a_sentence(memec: Memec) -> None:
 def test_results_are_whole_however_often_a_run_is_added(memec: Memec, tmp_path: Path) -> None:
     small_study(tmp_path, seeds=1)
     (run, *_) = plan("fourroom", seeds=1, agents=["mfec"], strategies=["mellowmax"], steps=1_500)
-    files = [tmp_path / "results/small" / name for name in ("evaluations.csv", "runs.json")]
+    files = [tmp_path / "results/small" / name for name in ("evaluations.csv.gz", "runs.json")]
     before = [file.read_bytes() for file in files]
     Results(tmp_path / "results").add(run, run.folder(tmp_path / "study"))
     assert [file.read_bytes() for file in files] == before

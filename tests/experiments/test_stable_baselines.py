@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks import stable_baselines
+from benchmarks.own_targets.baselines import PRESET, TITLES
 from benchmarks.stable_baselines import ZOO, Baseline, Record, Watch, compare, seconds_left, train
 
 from memec.envs.world import World, make
 from memec.errors import MemecError
-from memec.report.baselines import PRESET, TITLES
 from memec.report.runs import find_runs
 from memec.report.study import report
 

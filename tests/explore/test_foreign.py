@@ -41,6 +41,8 @@ class Fails(First):
         self._decisions += 1
         if self._decisions < 60:
             return 1 if self._decisions % 2 else 0
+        if self._how == "leaves":
+            raise SystemExit(3)
         if self._how == "raises":
             raise RuntimeError("out of\nideas")
         if self._how == "mutates":
@@ -181,6 +183,7 @@ def test_a_belief_can_be_kept() -> None:
         ("too large", "chose 2, and the actions are 0 to 1"),
         ("negative", "chose -1, and the actions are 0 to 1"),
         ("raises", "raised RuntimeError in choose: out of ideas"),
+        ("leaves", "raised SystemExit in choose: 3"),
         ("mutates", "changed the belief that choose was given, which may only be read"),
     ],
 )

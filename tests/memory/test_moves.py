@@ -96,5 +96,5 @@ def test_a_move_to_nowhere_is_refused_and_the_memory_untouched() -> None:
 def test_writing_says_which_slot_each_state_went_to() -> None:
     memory = Memory(MemorySettings(capacity=2, neighbours=1), 1, 1, rule=MoveTowards(0.1), replace_known_keys=True)
     ids = np.array([[1, 1], [2, 2], [1, 1], [3, 3], [1, 1]], np.uint64)
-    slots = memory.write(0, np.arange(5, dtype=np.float32)[:, None], np.zeros(5), ids)
+    slots = memory.write(0, np.arange(5, dtype=np.float32)[:, None], np.zeros(5), ids).slots
     assert slots.tolist() == [0, 1, 0, 1, 0]

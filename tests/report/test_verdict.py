@@ -13,7 +13,7 @@ from memec.report.evidence import Evidence, highest_of_three
 from memec.report.judging import OUTCOMES, RELEASED, TEXT, Judged, judged
 from memec.report.paper import DOMAINS, SMALL
 from memec.report.runs import Curve, Run, curves_of, find_runs, longest
-from memec.report.sorting import Sorted, readings_of, sort_runs
+from memec.report.sorting import Sorted, judge, readings_of, sort_runs
 from memec.report.tables import atari_table, comparisons_table, overall_table, scores_table
 from memec.report.verdict import verdict_page
 
@@ -41,7 +41,7 @@ def test_without_runs_every_claim_is_not_run() -> None:
     judgements = by_text()
     assert len(judgements) == len(claims()) > 40
     assert {each.outcome for each in judgements} == {"not run at the paper's budget"}
-    assert "**0** supported, **0** contradicted" in verdict_page(NOTHING)
+    assert "**0** supported, **0** contradicted" in verdict_page(NOTHING, judge(NOTHING))
 
 
 def test_a_clear_order_is_supported_and_its_opposite_contradicted() -> None:
@@ -219,7 +219,8 @@ def test_the_authors_runs_agree_with_ours_as_far_as_their_seeds_can_tell() -> No
 def test_the_page_in_the_docs_is_what_the_committed_results_give() -> None:
     results = REPOSITORY / "results"
     found = sort_runs(find_runs(results).runs, preset_of)
-    page = verdict_page(found, agreement(read_authors(results), curves_of(found.readings[TEXT])), Path("reproduction"))
+    beside = agreement(read_authors(results), curves_of(found.readings[TEXT]))
+    page = verdict_page(found, judge(found), beside, Path("reproduction"))
     assert (REPOSITORY / "docs" / "reproduction.md").read_text() == page, "make it again with the command it names"
     assert all(f"** {outcome}" in page for outcome in OUTCOMES)
     for picture in (line.partition("](")[2].rstrip(")") for line in page.splitlines() if line.startswith("![")):

@@ -67,7 +67,7 @@ def test_a_killed_run_of_a_foreign_player_begins_anew_and_ends_as_if_nothing_had
     league: League, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only_tabular = ("--worlds", "cliff", "--players", "tabular-q", "--seeds", "0", "--steps", "100")
-    file = "worlds/cliff/evaluations.csv"
+    file = "worlds/cliff/evaluations.csv.gz"
     assert league(*only_tabular, "--out", "whole", "--results", "expected") == 0
     seen: list[int] = []
 

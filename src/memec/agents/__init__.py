@@ -5,13 +5,16 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, SerializeAsAny, Tag
 
-from memec.agents.agent import Agent, Env
-from memec.agents.d3qn import D3QN, D3QNSettings
+from memec.agents.agent import Agent, Env, Part
+from memec.agents.d3qn import D3QN
+from memec.agents.episode import Column, Episode
 from memec.agents.exploring import Decisions, ExploringSettings
+from memec.agents.lookups import LookUps
 from memec.agents.memories import Memories, Thought
-from memec.agents.mfec import MFEC, MFECSettings
-from memec.agents.nec import NEC, NECSettings
-from memec.agents.vpec import VPEC, VPECSettings
+from memec.agents.mfec import MFEC
+from memec.agents.nec import NEC
+from memec.agents.settings import D3QNSettings, MFECSettings, NECSettings, VPECSettings
+from memec.agents.vpec import VPEC
 from memec.errors import MemecError
 from memec.plugins import Plugins, name_of
 from memec.settings import FOREIGN
@@ -96,14 +99,18 @@ __all__ = [
     "VPEC",
     "Agent",
     "AnyAgentSettings",
+    "Column",
     "D3QNSettings",
     "Decisions",
     "Env",
+    "Episode",
     "ExploringSettings",
     "GreedyPolicy",
+    "LookUps",
     "MFECSettings",
     "Memories",
     "NECSettings",
+    "Part",
     "Thought",
     "VPECSettings",
     "agent_named",

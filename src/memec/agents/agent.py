@@ -2,8 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from zlib import crc32
@@ -12,25 +11,28 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from memec.agents import for_users
 from memec.agents.exploring import Decisions, ExploringSettings
 from memec.agents.file import FORMAT, environment_of, made_from, refuse_other_formats
-from memec.agents.memories import Remembering, Thought
+from memec.agents.file import Part as Part
+from memec.agents.for_users import Callback, evaluated, evaluation_worlds_of, settings_to_go_on_with, together
+from memec.agents.lookups import LookUps
+from memec.agents.memories import Memories, Thought
 from memec.agents.pictures import NoPictures, Pictures
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
-from memec.explore import Belief, Strategy, in_use, taken_up
+from memec.explore import AnyStrategy, Belief, Strategy, in_use, taken_up
 from memec.foreign import ForeignSettings
 from memec.train.checkpoint import CheckpointSettings
-from memec.train.evaluation import worlds_for_evaluation
-from memec.train.events import Event
+from memec.train.events import Evaluation, Event
 from memec.train.files import Arrays, part_of, read_arrays, write_arrays
 from memec.train.journal import Experience, Nothing
 from memec.train.loop import Loop, TrainingSettings
 from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
 from memec.train.run_folder import RunFolder
 from memec.train.seeds import Seeds
-from memec.train.training import begin_run, carry_out, evaluation_worlds_like
+from memec.train.training import begin_run, carry_out
 
 Shapes = Mapping[str, tuple[int, ...]]
 Env = str | gymnasium.Env[Any, Any] | World
@@ -45,12 +47,28 @@ class Agent(ABC):
     pictures: Pictures | NoPictures = NoPictures()
     """Pictures of memories, where some are kept for people to look at."""
 
-    def __init__(self, env: Env, settings: ExploringSettings | None, changes: dict[str, Any], seed: int) -> None:
-        """Take the settings that suit the environment's kind of observation, unless others are given, with changes."""
-        self.world = env if isinstance(env, World) else make(env)
+    def __init__(
+        self,
+        env: Env,
+        *,
+        explore: AnyStrategy | str | None = None,
+        seed: int = 0,
+        settings: Any = None,
+        env_kwargs: Mapping[str, Any] | None = None,
+        **changes: Any,
+    ) -> None:
+        """Take the settings that suit the environment's kind of observation, unless others are given, with changes.
+
+        `env_kwargs` are what the environment of an id is made with.
+        """
+        if env_kwargs and not isinstance(env, str):
+            raise MemecError(
+                "An environment object is used as it is: give env_kwargs with an environment's id instead."
+            )
+        self.world = env if isinstance(env, World) else make(env, **(env_kwargs or {}))
         self._owns_world = isinstance(env, str)
-        described, strategy = taken_up(changes.get("explore"))
-        general = settings or self.general_settings(self.world.observation.kind)
+        described, strategy = taken_up(explore)
+        general = settings or self.settings_type.suiting(self.world.observation.kind)
         self.settings = general.changed(changes | {"explore": described})
         self.seed = seed
         self.seeds = Seeds(seed)
@@ -61,6 +79,7 @@ class Agent(ABC):
         stream = f"{self.name} {self.explore.name.removesuffix('-auto')}"
         self.generator = self.seeds.generator("agent", crc32(stream.encode()))
         self.decisions = Decisions(self.explore, self.generator)
+        self.lookups = LookUps(self.decisions, self.beliefs)
         self._prediction_generator = self.seeds.generator("prediction")
         self._loop = Loop(self, self.world, self.seeds)
 
@@ -79,38 +98,12 @@ class Agent(ABC):
         """Forget the episode under way: it will not be finished."""
 
     @abstractmethod
-    def greedy_policy(self) -> GreedyPolicy:
-        """Return a policy that acts as well as the agent can and changes nothing in it."""
-
-    @abstractmethod
     def beliefs(self, observations: NDArray[Any], state_ids: NDArray[np.uint64] | None) -> Iterable[Belief]:
         """Return what to choose by in each of these states, without a trace in the agent."""
 
     @abstractmethod
-    def think(self, observation: Observation, state_id: StateId) -> Thought:
-        """Return what stands behind a choice here, without a trace in the agent."""
-
-    @abstractmethod
-    def arrays(self) -> Arrays:
-        """Return everything learned."""
-
-    @abstractmethod
-    def restore(self, arrays: Arrays) -> None:
-        """Take over what another agent with the same settings learned."""
-
-    @property
-    def remembering(self) -> Remembering | None:
-        """What keeps its memories, where it has any."""
-        return None
-
-    @property
-    def keeps_observations(self) -> bool:
-        """Whether `observed` can tell something."""
-        return False
-
-    def observed(self, slot: int) -> NDArray[Any] | None:
-        """Return what was observed in a memory, where that is known."""
-        return None
+    def parts(self) -> Mapping[str, Part]:
+        """Return all that learns, and the episode under way, by names that tell them apart in a file."""
 
     def experience(self) -> Experience:
         """Return what is learned from again and again, where there is such a thing: a replay of gigabytes, maybe.
@@ -133,6 +126,16 @@ class Agent(ABC):
         """Return what tells how learning goes, as means since the last call: at least what its strategy shows."""
         return self.decisions.diagnostics([])
 
+    # --- what follows from that ------------------------------------------------------------------------------------
+
+    def greedy_policy(self) -> GreedyPolicy:
+        """Return a policy that acts as well as the agent can and changes nothing in it."""
+        return self.lookups.greedy_policy()
+
+    def think(self, observation: Observation, state_id: StateId) -> Thought:
+        """Return what stands behind a choice here, without a trace in the agent."""
+        return self.lookups.think(observation, state_id)
+
     def choose_actions(
         self,
         observations: NDArray[Any],
@@ -142,6 +145,18 @@ class Agent(ABC):
     ) -> NDArray[np.int64]:
         """Choose for a batch of observations, without learning from it."""
         return self.decisions.choose_each(self.beliefs(observations, state_ids), deterministic, generator)
+
+    def arrays(self) -> Arrays:
+        """Return everything learned."""
+        parts = self.parts().items()
+        named = {f"{part}.{name}": array for part, own in parts for name, array in own.arrays().items()}
+        return self.decisions.arrays() | named
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what another agent with the same settings learned."""
+        self.decisions.restore(arrays)
+        for name, part in self.parts().items():
+            part.restore(part_of(arrays, f"{name}."))
 
     # --- what users call --------------------------------------------------------------------------------------------
 
@@ -158,7 +173,7 @@ class Agent(ABC):
         evaluate_every: int = 0,
         evaluation_episodes: int = 10,
         evaluation_env: Env | None = None,
-        callback: Callable[[Event], Any] | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
         run: str | Path | None = None,
         resume: str | Path | None = None,
         checkpoint: CheckpointSettings | None = None,
@@ -166,7 +181,8 @@ class Agent(ABC):
         """Train for so many more steps.
 
         With `evaluate_every`, the greedy policy is tried out every so many steps in an environment of its own.
-        `callback` gets every event; training stops early when it returns False. `run` names a new folder to record the
+        `callback`, one or several, gets every event (`memec.Episode`, `Evaluation`, and `Tick`, which comes by the
+        clock); training stops early when it returns False. `run` names a new folder to record the
         run in, with checkpoints. `resume` names a run to go on with, exactly where it stopped, until it has `steps`
         steps in all; the agent must have the settings and the seed of that run, and it is evaluated as before.
         Of a recorded run, Ctrl-C and SIGTERM write a checkpoint and end the call early; `steps` tells how far it came.
@@ -179,7 +195,7 @@ class Agent(ABC):
         folder = None
         if resume is not None:
             folder = RunFolder.open(Path(resume))
-            training = _settings_to_go_on_with(folder, steps, evaluate_every)
+            training = settings_to_go_on_with(folder, steps, evaluate_every)
         else:
             if not self._owns_world:
                 self.give_up_episode()  # somebody else may have moved their environment meanwhile
@@ -190,7 +206,9 @@ class Agent(ABC):
                     "evaluation_episodes": evaluation_episodes,
                 }
             )
-        evaluation_worlds = self._evaluation_worlds(evaluation_env, training) if training.evaluate_every_steps else []
+        evaluation_worlds = (
+            evaluation_worlds_of(self.world, evaluation_env, training) if training.evaluate_every_steps else []
+        )
         if run is not None:
             folder = begin_run(Path(run), self, training, checkpoint, preset="own")
         carry_out(
@@ -201,9 +219,35 @@ class Agent(ABC):
             checkpoint=checkpoint,
             take_up=resume is not None,
             progress=progress,
-            callback=callback,
+            callback=together(callback),
         )
         return self
+
+    def evaluate(self, episodes: int = 10, *, env: Env | None = None, seed: int | None = None) -> Evaluation:
+        """Play whole greedy episodes in fresh environments like its own, or in `env`. Changes nothing.
+
+        The same seed (default: the agent's) gives the same episodes.
+        """
+        return evaluated(self, episodes, env, seed)
+
+    def set_env(self, env: Env) -> None:
+        """Go on in another environment with the same observations and actions; the episode under way is dropped."""
+        world = env if isinstance(env, World) else make(env)
+        here, there = ((each.actions, each.observation.kind, each.observation.shape) for each in (self.world, world))
+        if here != there:
+            raise MemecError(f"{world.id} has other actions or observations than {self.world.id}: make another agent.")
+        self.give_up_episode()
+        told = self._loop.snapshot()[1]
+        self.world, self._owns_world, self._loop = world, isinstance(env, str), Loop(self, world, self.seeds)
+        self._loop.skip_to(told)
+
+    def __repr__(self) -> str:
+        memories = "" if (kept := self.lookups.remembering) is None else f", {len(kept):,} memories"
+        told = f"{type(self).__name__}({self.world.id!r}, explore={self.explore.name!r}, seed={self.seed})"
+        return f"<{told}: {self.steps:,} steps{memories}>"
+
+    def __dir__(self) -> list[str]:
+        return sorted({*for_users.NAMES, *(name for name in super().__dir__() if name.startswith("__"))})
 
     def train(
         self, settings: TrainingSettings, evaluation_worlds: Sequence[World] = (), tick_every_steps: int = 0
@@ -247,6 +291,15 @@ class Agent(ABC):
             raise NotFiniteError("The observation holds NaN or infinity.") from None
         actions = actions + self.world.first_action
         return (actions[0] if single else actions), state
+
+    def recall(self, observation: Any, *, state_id: StateId | None = None) -> list[Memories]:
+        """Return, for every action, the memories behind its value. Changes nothing."""
+        if self.lookups.remembering is None:
+            raise MemecError(f"{self.name} has no memories to recall: mfec, nec and vpec have.")
+        fitted = self.world.observation(observation)
+        if state_id is None and (ids := self.world.state_ids(fitted[None])) is not None:
+            state_id = ids[0]
+        return self.lookups.think(fitted, state_id).memories
 
     def save(self, path: str | Path) -> None:
         """Write the whole agent, memory included, to one safetensors file."""
@@ -342,39 +395,6 @@ class Agent(ABC):
         self.generator.bit_generator.state = about["generator"]
 
     @classmethod
-    @abstractmethod
-    def general_settings(cls, kind: str) -> ExploringSettings:
-        """Return settings for an environment of which only the kind of observation is known."""
-
-    @classmethod
     def from_settings(cls, env: Env, settings: Any, *, seed: int = 0, **parts: Any) -> Self:
         """Make the agent from its settings, as the command line does; parts that are none of memec's must be passed."""
-        made: Callable[..., Self] = cls
-        return made(env, settings=settings, seed=seed, **parts)
-
-    def _evaluation_worlds(self, env: Env | None, settings: TrainingSettings) -> list[World]:
-        if isinstance(env, World):
-            return [env]
-        if isinstance(env, gymnasium.Env):
-            return [make(env, training=False)]
-        kind, episodes = self.world.observation.kind, settings.evaluation_episodes
-        if env is None and self.world.recorded.lost is None:
-            return evaluation_worlds_like(self.world.recorded, kind, episodes)
-        count = worlds_for_evaluation(kind, episodes)
-        if env is not None:
-            return [make(env, training=False) for _ in range(count)]
-        with suppress(Exception):  # whatever is raised where its spec does not make it again, either
-            spec = self.world.environment.spec
-            if spec is not None:
-                return [make(spec, training=False) for _ in range(count)]
-        raise MemecError("To evaluate while learning in an environment of your own, pass evaluation_env as well.")
-
-
-def _settings_to_go_on_with(folder: RunFolder, steps: int, evaluate_every: int) -> TrainingSettings:
-    """Return a run's own settings, but for the number of steps: with others it would not go on exactly."""
-    recorded = TrainingSettings.read(folder.record()["settings"].get("training"))
-    if evaluate_every not in (0, recorded.evaluate_every_steps):
-        raise MemecError(
-            f"A resumed run keeps its settings: {folder.path} is evaluated every {recorded.evaluate_every_steps} steps."
-        )
-    return recorded.changed({"steps": steps})
+        return cls(env, settings=settings, seed=seed, **parts)

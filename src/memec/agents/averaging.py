@@ -36,3 +36,20 @@ class WeightAverage:
         """Go on from what `arrays` returned."""
         self._updates = count_in(arrays, "updates")
         self.network.restore(arrays)
+
+
+class NoAverage:
+    """The newest weights are as good as any."""
+
+    def __init__(self, network: "Network") -> None:
+        self.network = network
+
+    def take_in(self, newest: "Network") -> None:
+        """Pass over them: `network` is the one that learns."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return nothing."""
+        return {}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """There is nothing to go on from."""

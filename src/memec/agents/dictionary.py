@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from memec.agents.optimiser import EntryOptimiser, OptimiserSettings
-from memec.memory import Memory
+from memec.memory import Memory, Written
 from memec.train.files import Arrays
 
 Floats = NDArray[np.float32]
@@ -46,11 +46,11 @@ class Dictionary:
 
     def write(
         self, actions: Ints, keys: Floats, returns: NDArray[np.float64], state_ids: NDArray[np.uint64], steps: Ints
-    ) -> Ints:
-        """Remember returns; a slot that goes to another state starts its optimiser afresh. Returns those slots."""
-        slots = self.memory.write(actions, keys, returns, state_ids, steps)
-        self._optimiser.claim(slots, state_ids)
-        return slots
+    ) -> Written:
+        """Remember returns; a slot that goes to another state starts its optimiser afresh."""
+        written = self.memory.write(actions, keys, returns, state_ids, steps)
+        self._optimiser.claim(written.slots, state_ids)
+        return written
 
     def gradients(self, keys: Floats, actions: Ints, targets: NDArray[np.float64]) -> Gradients:
         """Compute the squared error of the values of these keys and actions, and its gradients. Changes no entry."""

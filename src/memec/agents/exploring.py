@@ -30,6 +30,11 @@ class ExploringSettings(Settings):
         self.refuse_unless_offered(self.explore.name, self.explore.needs)
         return self
 
+    @classmethod
+    def suiting(cls, kind: str) -> "ExploringSettings":
+        """Return settings for an environment whose observations are of this kind: vector, discrete or frames."""
+        return cls()  # type: ignore[call-arg]  # what is no agent's own has neither name nor strategy
+
     def refuse_unless_offered(self, strategy: str, needs: Need) -> None:
         """Raise an error where a strategy needs what this agent does not have."""
         if needs not in self.offers:

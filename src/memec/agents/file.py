@@ -1,12 +1,23 @@
-"""What an agent's file says about the agent, beside its arrays."""
+"""What an agent's file holds: arrays of its parts, and what it says about the agent beside them."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from memec.envs.recorded import EnvironmentSettings
 from memec.errors import MemecError, saying_what_is_wrong
+from memec.train.files import Arrays
 
 FORMAT = 1
+
+
+class Part(Protocol):
+    """Something of an agent that learns, or that has a state."""
+
+    def arrays(self) -> Arrays:
+        """Return what `restore` needs to go on identically."""
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from what `arrays` returned."""
 
 
 def made_from(about: dict[str, Any]) -> EnvironmentSettings:

@@ -2,14 +2,14 @@
 
 from abc import abstractmethod
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from numpy.typing import NDArray
 
 from memec.agents.agent import Agent, Env, Shapes
-from memec.agents.exploring import ExploringSettings
-from memec.agents.optimiser import OptimiserSettings
+from memec.agents.settings import NeuralSettings
 from memec.errors import MemecError, NotFiniteError
 from memec.memory.limits import refuse_if_too_large
 from memec.train.protocol import Observation
@@ -21,43 +21,13 @@ BYTES_PER_PARAMETER = 4 * 8
 """Three networks at most, a gradient each, and two averages of the optimiser."""
 
 
-class NeuralSettings(ExploringSettings):
-    """The settings of every agent with a network."""
-
-    discount: float = Field(0.99, ge=0.0, le=1.0)
-    """How much a reward one step later is worth (gamma)."""
-    hidden_size: PositiveInt = 64
-    """The width of the hidden layers over vectors; frames get the convolutions of DQN."""
-    optimiser: OptimiserSettings = OptimiserSettings()
-    replay_capacity: PositiveInt = 100_000
-    """How many observations are kept to learn from again (Atari: single frames)."""
-    batch_size: PositiveInt = 32
-    train_start_steps: NonNegativeInt = 1_000
-    """Steps before the network is trained for the first time."""
-    train_every_steps: PositiveInt = 4
-    """Steps between two updates of the network."""
-    device: str = Field("cpu", pattern=r"^(cpu|cuda(:\d+)?|mps)$")
-    """Where the network is: cpu, cuda or mps. The memory and the replay stay in main memory."""
-    threads: int = Field(1, ge=1, le=1_024)
-    """Threads of the network's arithmetic on the CPU; with one, runs side by side do not fight."""
-
-    @model_validator(mode="after")
-    def _replay_holds_a_batch(self) -> Self:
-        if self.replay_capacity < self.batch_size:
-            raise ValueError(
-                f"replay_capacity={self.replay_capacity} is smaller than batch_size={self.batch_size}: "
-                "no batch could ever be drawn"
-            )
-        return self
-
-
 class NeuralAgent(Agent):
     """An agent whose network is trained every few steps."""
 
     settings: NeuralSettings
 
-    def __init__(self, env: Env, settings: NeuralSettings | None, changes: dict[str, Any], seed: int) -> None:
-        super().__init__(env, settings, changes, seed)
+    def __init__(self, env: Env, **given: Any) -> None:
+        super().__init__(env, **given)
         self._means = Means()
 
     @classmethod
@@ -114,6 +84,32 @@ class NeuralAgent(Agent):
             f"The network's output became NaN or infinite at step {self.decisions.count}: "
             "try a smaller optimiser.learning_rate."
         )
+
+
+class NetworkKeys:
+    """The keys that a network makes, with those of many observations at once."""
+
+    keeps_observations = False
+
+    def __init__(self, network: "Network") -> None:
+        self.network = network
+
+    def __call__(self, observation: Observation) -> NDArray[np.float32]:
+        """Return the key of one observation."""
+        key: NDArray[np.float32] = self.network(observation[None])[0]
+        return key
+
+    def batch(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the keys of several observations, one per row."""
+        return self.network(observations)
+
+    def stream(self) -> Callable[[Sequence[Observation]], NDArray[np.float32]]:
+        """Return what makes keys of observations that follow others; a network does not know what came before."""
+        return lambda observations: self.network(np.stack(observations))
+
+    def observed(self, key: NDArray[np.float32]) -> NDArray[Any]:
+        """No key tells what was observed."""
+        raise MemecError("A learned key does not tell what was observed.")
 
 
 class Means:

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memec.errors import MemecError
-from memec.memory import Memory
+from memec.frames import are_pixels, newest_in_grey
+from memec.memory import Memory, Written
 from memec.memory.limits import refuse_if_too_large
 from memec.train.files import Arrays
 from memec.train.journal import Experience, Journal, Nothing
@@ -25,13 +26,7 @@ class NoPictures(Nothing):
     def notice(self, observation: Observation) -> None:
         """Pass over what is seen."""
 
-    def keep(
-        self,
-        memory: Memory,
-        changed: NDArray[np.int64],
-        actions: NDArray[np.int64],
-        state_ids: NDArray[np.uint64],
-    ) -> None:
+    def keep(self, written: Written) -> None:
         """Keep nothing."""
 
     def forget_episode(self) -> None:
@@ -64,11 +59,9 @@ class Pictures:
     @staticmethod
     def picture(observation: Observation) -> NDArray[Any]:
         """Return what is kept of an observation."""
-        if observation.dtype != np.uint8 or observation.ndim < 2:
+        if not are_pixels(observation.shape, observation.dtype):
             return observation
-        frame = observation[-1] if observation.ndim == 4 else observation  # the newest of a stack
-        if frame.ndim == 3:
-            frame = frame.mean(axis=-1) if frame.shape[-1] in (1, 3, 4) else frame[-1]
+        frame = newest_in_grey(observation)
         stride = -(-max(frame.shape) // LARGEST_SIDE)
         return np.ascontiguousarray(frame[::stride, ::stride], np.uint8)
 
@@ -76,25 +69,15 @@ class Pictures:
         """Take note of what is seen at the next decision of the episode under way."""
         self._episode.append(self.picture(observation))
 
-    def keep(
-        self,
-        memory: Memory,
-        changed: NDArray[np.int64],
-        actions: NDArray[np.int64],
-        state_ids: NDArray[np.uint64],
-    ) -> None:
-        """Keep what was seen in the first moments of the episode, just written, of which these slots got a new key."""
-        moments = zip(actions.tolist(), state_ids.tolist(), strict=True)
-        number = {(action, *state): index for index, (action, state) in enumerate(moments)}
-        capacity = memory.settings.capacity
-        for slot in np.unique(changed).tolist():
-            index = number.get((slot // capacity, *memory.state_ids[slot].tolist()))
-            if index is not None:
-                at = self._end % len(self._slots)
-                self._slots[at], self._pictures[at] = slot, self._episode[index]
-                self._newest[slot] = self._end
-                self._end += 1
-        del self._episode[: len(actions)]
+    def keep(self, written: Written) -> None:
+        """Keep what was seen in the first moments of the episode, just written: in the last of each new key."""
+        last = {slot: index for index, slot in enumerate(written.slots.tolist())}
+        for slot in np.unique(written.slots[written.keyed]).tolist():
+            at = self._end % len(self._slots)
+            self._slots[at], self._pictures[at] = slot, self._episode[last[slot]]
+            self._newest[slot] = self._end
+            self._end += 1
+        del self._episode[: len(written.slots)]
 
     def forget_episode(self) -> None:
         """Forget what was seen in the episode under way."""

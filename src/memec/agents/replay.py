@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memec.errors import MemecError
+from memec.frames import are_pixels, stack_depth
 from memec.memory.limits import refuse_if_too_large
 from memec.train.files import Arrays
 from memec.train.journal import Journal
@@ -13,8 +14,6 @@ from memec.train.journal import Journal
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
-DEEPEST_STACK = 8
-"""Frames [n, height, width] of at most so many are taken for a stack that slides on by one frame a step."""
 NO_FRAME = -1
 NO_ACTION = -1
 
@@ -31,7 +30,7 @@ class Observations:
         self.first = 0
         self.end = 0
         self.capacity = capacity
-        self._stacked = np.dtype(dtype) == np.uint8 and len(shape) == 3 and 1 < shape[0] <= DEEPEST_STACK
+        self._stacked = are_pixels(shape, dtype) and stack_depth(shape) > 1
         places = capacity + shape[0] - 1 if self._stacked else capacity
         piece = shape[1:] if self._stacked else shape
         needed = places * int(np.prod(piece)) * np.dtype(dtype).itemsize

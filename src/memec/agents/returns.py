@@ -1,6 +1,6 @@
 """Discounted returns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -41,6 +41,25 @@ def after_a_cut(truncation: Truncation, rewards: Sequence[float], discount: floa
     if not any(rewards):
         return "terminal"
     return "discard" if sum(rewards) < 0.0 else "bootstrap"
+
+
+def certain_moments(
+    truncation: Truncation,
+    rewards: Sequence[float],
+    discount: float,
+    uncertain: int,
+    value: Callable[[], float],
+) -> tuple[int, float]:
+    """Return of how many moments an episode's end tells the return, and what the state after the last one is worth.
+
+    `value` is asked for what that is by the agent's values.
+    """
+    rule = after_a_cut(truncation, rewards, discount, uncertain)
+    if rule == "discard":
+        return max(len(rewards) - uncertain, 0), 0.0
+    if rule == "bootstrap":
+        return len(rewards), value()
+    return len(rewards), going_on(rewards, discount) if rule == "average" else 0.0
 
 
 def going_on(rewards: Sequence[float], discount: float) -> float:

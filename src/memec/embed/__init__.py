@@ -11,8 +11,10 @@ from pydantic import Discriminator, PositiveInt, Tag
 from memec.embed.embedding import Array, Embedding
 from memec.embed.foreign import ForeignEmbedding, ForeignEmbedSettings, make_foreign
 from memec.embed.identity import Identity, ScaledIdentity
+from memec.embed.late import LateEmbedding, rows
 from memec.embed.projection import GaussianProjection
 from memec.errors import MemecError
+from memec.frames import are_pixels
 from memec.plugins import Plugins, name_of
 from memec.settings import FOREIGN, Settings
 
@@ -25,12 +27,15 @@ __all__ = [
     "ForeignEmbedding",
     "GaussianProjection",
     "Identity",
+    "LateEmbedding",
     "ScaledIdentity",
     "embedding_named",
     "full_name",
     "key_size_of",
+    "late_embedding",
     "make_embedding",
     "register_embedding",
+    "rows",
     "taken_up",
 ]
 
@@ -119,6 +124,18 @@ def key_size_of(
     return int(np.prod(shape)) if _keeps(settings, shape, dtype) else settings.key_size
 
 
+def late_embedding(
+    settings: EmbedSettings | ForeignEmbedSettings,
+    shape: tuple[int, ...],
+    dtype: npt.DTypeLike,
+    seed: int,
+    own: ForeignEmbedding | None = None,
+) -> LateEmbedding:
+    """The embedding these settings mean, made when it is first needed or restored."""
+    size = key_size_of(settings, shape, dtype, own)
+    return LateEmbedding(lambda arrays: make_embedding(settings, shape, dtype, seed, arrays, own), size)
+
+
 def _needed(settings: ForeignEmbedSettings, own: ForeignEmbedding | None) -> ForeignEmbedding:
     if own is None:
         raise MemecError(f"Keys are made by {settings.name}, which is none of memec's: pass it as embed=...")
@@ -129,5 +146,4 @@ def _keeps(settings: EmbedSettings, shape: tuple[int, ...], dtype: npt.DTypeLike
     """Whether the observation itself is the key."""
     if settings.kind != "auto":
         return settings.kind == "identity"
-    image = np.dtype(dtype) == np.uint8 and len(shape) >= 2
-    return not image and int(np.prod(shape)) <= LARGEST_IDENTITY
+    return not are_pixels(shape, dtype) and int(np.prod(shape)) <= LARGEST_IDENTITY

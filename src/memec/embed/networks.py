@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from memec.embed.perceptron import Perceptron
 from memec.errors import MemecError, from_extra
+from memec.frames import channels_height_width
 from memec.saved_arrays import check_arrays
 
 with from_extra("neural", "A network (nec, d3qn)"):
@@ -62,7 +63,7 @@ class Frames(nn.Module):
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
-        self.channels, self.height, self.width = _picture(shape)
+        self.channels, self.height, self.width = channels_height_width(shape)
         self._channels_last = len(shape) > 2 and (self.height, self.width) == shape[-3:-1]
         self._frames = shape[0] if len(shape) == 4 else 1
 
@@ -234,17 +235,8 @@ def _convolutions(shape: tuple[int, ...]) -> tuple[list[nn.Module], int]:
     return [*layers, nn.Flatten()], int(channels * size.prod())
 
 
-def _picture(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Channels, height and width of frames: [h, w], [c, h, w], [h, w, c] or [n, h, w, c]; few channels tell them."""
-    if len(shape) == 2:
-        return 1, *shape
-    if len(shape) == 3 and shape[0] < shape[2]:
-        return shape[0], shape[1], shape[2]
-    return int(np.prod(shape[:-3])) * shape[-1], shape[-3], shape[-2]
-
-
 def _is_picture(shape: tuple[int, ...]) -> bool:
-    return len(shape) > 1 and min(_picture(shape)[1:]) >= SMALLEST_CONVOLVED
+    return len(shape) > 1 and min(channels_height_width(shape)[1:]) >= SMALLEST_CONVOLVED
 
 
 def _flattened(module: nn.Module) -> tuple[Tensor, Tensor]:

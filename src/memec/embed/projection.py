@@ -10,24 +10,13 @@ from numpy.random import Generator, SeedSequence
 from memec.embed.accumulate import follow, project
 from memec.embed.embedding import Array, Key
 from memec.errors import MemecError
+from memec.frames import stack_depth
 from memec.saved_arrays import check_arrays
 
-DEEPEST_STACK = 8
 # Standard deviations of the integer matrix, finest first: the first that no image can overflow is taken. Rounding adds
 # 1/12 to the variance, 1e-6 of it at the finest and half a per cent at the coarsest.
 INTEGER_DEVIATIONS = (256, 128, 64, 32, 16, 8, 4)
 LARGEST_SUM = 2**31 - 1
-
-
-def stack_depth(shape: tuple[int, ...]) -> int:
-    """How many frames an image observation stacks, oldest first.
-
-    A three-dimensional observation whose first axis is at most 8 and shorter than both others is a stack, as in Atari's
-    (4, 84, 84). Anything else is one frame, and its changes are tracked against the observation before.
-    """
-    if len(shape) == 3 and shape[0] <= DEEPEST_STACK and shape[0] < min(shape[1:]):
-        return shape[0]
-    return 1
 
 
 class GaussianProjection:

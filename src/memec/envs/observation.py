@@ -11,12 +11,11 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from memec.errors import MemecError
+from memec.frames import kept_as_frames
 
 Kind = Literal["vector", "discrete", "frames"]
 
 FLOAT32 = np.dtype(np.float32)
-SMALLEST_FRAME = 1024
-"""A picture has at least this many numbers; fewer (a small board, say) are better compared as a plain vector."""
 
 
 class Observation(ABC):
@@ -266,7 +265,7 @@ def fit_observation(space: gymnasium.Space[Any]) -> Observation:
     bytes inside them divided by 255.
     """
     if isinstance(space, Box) and space.dtype == np.uint8:
-        if 2 <= len(space.shape) <= 4 and np.prod(space.shape) >= SMALLEST_FRAME:
+        if kept_as_frames(space.shape, space.dtype):
             return _Frames(space)
         return _not_empty(_Vector(space))
     return _fit_part(space)

@@ -1,9 +1,12 @@
 """What there is to choose from, for `memec list`."""
 
+from typing import Any
+
+from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.table import Table
 
-from memec.agents import AGENTS
+from memec.agents import AGENTS, MFECSettings
 from memec.experiments.presets import GENERAL_TRAINING, PAPER
 from memec.experiments.run_settings import RunSettings
 from memec.explore import STRATEGIES
@@ -20,6 +23,25 @@ def show_overview() -> None:
     console.print(_settings("Settings of a run", RunSettings, without="agent."))
 
 
+def overview() -> dict[str, Any]:
+    """Return the same as plain data."""
+    return {
+        "environments": {name: domain._asdict() for name, domain in PAPER.items()},
+        "strategies": {name: _defaults(strategy) for name, strategy in STRATEGIES.items()},
+        "agents": {name: _defaults(agent.settings_type) for name, agent in AGENTS.items()},
+        "run": {name: value for name, value in _defaults(RunSettings).items() if not name.startswith("agent.")},
+    }
+
+
+def _defaults(settings: type[Settings]) -> dict[str, Any]:
+    """Return every setting that has a default, by its dotted name."""
+    return {
+        name: to_jsonable_python(field.get_default())
+        for name, field in setting_names(settings)
+        if not field.is_required() and name != "name"
+    }
+
+
 def _environments() -> Table:
     table = Table(title="Environments and the settings their presets give them", title_justify="left")
     for column in ("environment", "capacity", "omega", "steps", "evaluated every"):
@@ -28,7 +50,7 @@ def _environments() -> Table:
         numbers = (domain.capacity, domain.omega, domain.steps, domain.evaluate_every_steps)
         table.add_row(name, *(f"{number:,}" for number in numbers))
     for kind, training in GENERAL_TRAINING.items():
-        general = AGENTS["mfec"].general_settings(kind).model_dump()
+        general = MFECSettings.suiting(kind).model_dump()
         omega = general["explore"].get("omega", "auto")
         every = f"{training['evaluate_every_steps']:,}"
         capacity, steps = f"{general['memory']['capacity']:,}", f"{training['steps']:,}"

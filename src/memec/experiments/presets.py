@@ -121,7 +121,7 @@ def settings_for(
         content["environment"]["empty_stack_after_life_loss"] = False
     for_all = preset == "tuned" and kind in TUNED_FOR_ALL.get(agent, ())
     if domain is None or agent not in PAPER_FRAMES or for_all:
-        general = AGENTS[agent].general_settings(kind).model_dump(mode="json")
+        general = AGENTS[agent].settings_type.suiting(kind).model_dump(mode="json")
         if explore not in (None, general["explore"]["name"]):
             general["explore"] = {"name": explore} | _paper_strategy(agent, domain, kind, explore)
         content["agent"] = general

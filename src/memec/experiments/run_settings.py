@@ -1,17 +1,22 @@
 """All settings of one run, and how `--set memory.capacity=20000` finds its way."""
 
 import json
+import shlex
+from pathlib import Path
 from typing import Any
 
 from pydantic import NonNegativeInt
 
 from memec.agents import AGENTS, AnyAgentSettings
 from memec.envs.recorded import EnvironmentSettings
-from memec.errors import MemecError, unknown_name
+from memec.errors import MemecError, saying_what_is_wrong, unknown_name
 from memec.settings import Settings, setting_names
 from memec.train import TrainingSettings
 from memec.train.checkpoint import CheckpointSettings
+from memec.train.files import read_json
 
+Changes = dict[str, Any]
+"""Settings that differ, nested as they are."""
 MEMEC = "memec.experiments.run"
 """The module that does runs of memec's own agents."""
 
@@ -67,11 +72,39 @@ def changes_from(assignments: list[str], agent: str) -> dict[str, Any]:
     return changes
 
 
-def environment_from(env: str, assignments: list[str]) -> EnvironmentSettings:
-    """Return the environment that `name=value` assignments set up."""
+def environment_from(env: str, assignments: list[str], told: Changes | None = None) -> EnvironmentSettings:
+    """Return the environment that `name=value` assignments set up, where nothing else is `told` about it."""
     own = [assignment.strip() for assignment in assignments if assignment.strip().startswith("environment.")]
-    told: dict[str, Any] = changes_from(own, next(iter(AGENTS))).get("environment", {})
-    return EnvironmentSettings.read({"id": env} | told)
+    changes = changes_from(own, next(iter(AGENTS))).get("environment", {})
+    return EnvironmentSettings.read({"id": env} | (told or {})).changed(changes)
+
+
+def read_settings_file(path: Path, **named: str | None) -> Changes:
+    """Read settings from a file: a run.json, all settings of a run or some of them, or those of an agent alone.
+
+    What a file names by module:Name is imported only where the user has named it, too (`env`, `explore`, `embed`).
+    """
+    content = read_json(path)
+    with saying_what_is_wrong(path):
+        found = content["settings"] if isinstance(content.get("settings"), dict) else content
+        if isinstance(found.get("name"), str):
+            found = {"agent": found}
+        unknown = [name for name in found if name not in RunSettings.model_fields]
+        if unknown:
+            raise MemecError(
+                f"{path} holds no settings of a run: {unknown_name('setting', unknown[0], RunSettings.model_fields)}"
+            )
+        if not all(isinstance(found.get(name, {}), dict) for name in ("environment", "agent", "training")):
+            raise MemecError(f"{path} holds no settings of a run.")
+        parts = {part: found.get("agent", {}).get(part) for part in ("explore", "embed")}
+        asked = {part: part_["name"] for part, part_ in parts.items() if isinstance(part_, dict) and "name" in part_}
+        for part, name in ({"env": found.get("environment", {}).get("id", "")} | asked).items():
+            if ":" in str(name) and named.get(part) != name:
+                raise MemecError(
+                    f"{path} names {name}, which is none of memec's: if you trust it, name it, too"
+                    f"{'' if part == 'env' else f', with --{part} {shlex.quote(str(name))}'}."
+                )
+    return {name: value for name, value in found.items() if name not in ("seed", "checkpoint")}
 
 
 def known_names(agent: str) -> list[str]:

@@ -11,7 +11,7 @@ from memec.memory import moves, tables
 from memec.memory.exact import Exact, look_up, look_up_one
 from memec.memory.limits import refuse_if_too_large
 from memec.memory.memory_settings import MemorySettings
-from memec.memory.recall import Recall, Room
+from memec.memory.recall import Recall, Room, Written
 from memec.memory.rules import KEEP_LARGER, Rule
 from memec.memory.saved import check_memory
 from memec.memory.uncertainty import gaussian_process_std, released_posterior
@@ -184,11 +184,11 @@ class Memory:
         returns: ArrayLike,
         state_ids: NDArray[np.uint64],
         steps: ArrayLike = 0,
-    ) -> NDArray[np.int64]:
+    ) -> Written:
         """Remember the returns of these states and actions, as if one by one in the given order.
 
-        `actions` is one action for all or one for each; `steps` says when each was experienced. The slots that got a
-        new key are returned in that order; where known keys are replaced, that is one slot for each state.
+        `actions` is one action for all or one for each; `steps` says when each was experienced. Returns where each of
+        them went.
         """
         keys = np.ascontiguousarray(keys, np.float32)
         state_ids = np.ascontiguousarray(state_ids, np.uint64)
@@ -201,8 +201,8 @@ class Memory:
             raise MemecError(
                 f"{count} keys need {count} state ids of two numbers; an array of shape {state_ids.shape} came."
             )
-        changed = np.empty(count, np.int64)
-        changes = tables.write_in_order(
+        written = Written(np.empty(count, np.int64), np.empty(count, np.bool_))
+        refused = tables.write_in_order(
             _each(actions, np.int64, count),
             keys,
             _each(returns, np.float64, count),
@@ -221,18 +221,18 @@ class Memory:
             self._queue_stamps,
             self._queue_head,
             self._clock,
-            changed,
+            *written,
         )
-        if changes == tables.NOT_FINITE:
+        if refused == tables.NOT_FINITE:
             raise NotFiniteError("A key or return to remember is NaN or infinite; the memory was left as it was.")
-        if changes == tables.NO_SUCH_ACTION:
+        if refused == tables.NO_SUCH_ACTION:
             raise MemecError(f"Actions of this memory are 0 to {self.actions - 1}.")
         self._clock += count
-        changed = changed[:changes]
-        if changes:
+        changed = written.slots[written.keyed]
+        if len(changed):
             self._drift[changed] = 0.0
             self._search.put(changed)
-        return changed
+        return written
 
     def move(
         self, slots: NDArray[np.int64], keys: NDArray[np.float32], returns: NDArray[np.float64], tolerance: float = 0.0

@@ -34,6 +34,15 @@ class Recall(NamedTuple):
         return weights
 
 
+class Written(NamedTuple):
+    """Where moments went that were written."""
+
+    slots: NDArray[np.int64]
+    """[moments] The slot of each."""
+    keyed: NDArray[np.bool_]
+    """[moments] Whether that slot got the moment's key: it is new, or known keys are replaced."""
+
+
 class Room(NamedTuple):
     """Where a look-up writes what it finds."""
 

@@ -24,8 +24,12 @@ NOT_FINITE, NO_SUCH_ACTION = -1, -2
 
 
 def compiled(function: Any) -> Any:
-    """Compile without fast-math, so that NaN and infinity are still seen."""
-    return njit(cache=True, error_model="numpy", nogil=True)(function)
+    """Compile without fast-math, so that NaN and infinity are still seen.
+
+    That is said, because numba takes an option that is left out from whatever calls the function first: code compiled
+    anew would round otherwise than the cached.
+    """
+    return njit(cache=True, error_model="numpy", nogil=True, fastmath=False)(function)
 
 
 # --- known states: open addressing with linear probing; a place holds slot + 1, 0 is empty ---------------------------
@@ -177,11 +181,12 @@ def write_in_order(
     queue_stamps: Ints,
     queue_head: Ints,
     clock: int,
-    changed: Ints,
+    slots: Ints,
+    keyed: NDArray[np.bool_],
 ) -> int:
-    """Write one entry after another, or none if one cannot be.
+    """Write one entry after another, or none if one cannot be: then return why, else 0.
 
-    Return how many slots got a new key (listed in `changed`), or why nothing was written.
+    `slots` gets the slot of each, and `keyed` whether that got its key.
     """
     for i in range(len(actions)):
         if not np.isfinite(returns[i]):
@@ -193,7 +198,6 @@ def write_in_order(
         if not 0 <= action < len(sizes):
             return NO_SUCH_ACTION
     capacity = len(last_used) // len(sizes)
-    changes = 0
     for i in range(len(actions)):
         action = actions[i]
         slot = find(state_ids[i, 0], state_ids[i, 1], action, capacity, table_state_ids, places)
@@ -216,12 +220,11 @@ def write_in_order(
             table_steps[slot] = steps[i]
             table_state_ids[slot] = state_ids[i]
             enter(slot, capacity, table_state_ids, places)
-        if not known or replace_known_keys:
+        slots[i], keyed[i] = slot, not known or replace_known_keys
+        if keyed[i]:
             table_keys[slot] = keys[i]
-            changed[changes] = slot
-            changes += 1
         last_used[slot] = clock + i
-    return changes
+    return 0
 
 
 @compiled

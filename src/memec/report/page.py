@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from memec.errors import MemecError, from_extra
-from memec.report.claims import claims
-from memec.report.judging import TEXT, judged
+from memec.errors import MemecError
+from memec.report.judging import TEXT, Judged
 from memec.report.paper import AGENT_TITLES, GAMES, title_of
-from memec.report.runs import Curve, Run, curves_of, find_runs
-from memec.report.sorting import PresetOf, readings_of, sort_runs
+from memec.report.runs import Curve, Found, Run, curves_of, find_runs
+from memec.report.sorting import PresetOf, Sorted, judge, sort_runs
 from memec.report.stats import final_scores, interquartile_mean, spread
 from memec.report.tables import Table, atari_table, scores_table
 from memec.settings import flat
@@ -24,16 +23,22 @@ from memec.train.run_folder import saying_where
 MARK = re.compile(r"<!-- (\w+) -->|/\* (\w+) \*/")
 
 
-def write_page(folder: Path, file: Path, preset_of: PresetOf | None = None) -> Path:
-    """Write the report of all runs below a folder, finished or not, as one page.
+def write_page(
+    folder: Path,
+    file: Path,
+    preset_of: PresetOf | None = None,
+    found: Found | None = None,
+    judgements: Sequence[Judged] | None = None,
+) -> Path:
+    """Write the report of all runs below a folder, finished or not, as one page; `found` are those, if read already.
 
-    With `preset_of` the paper is judged by those that have its settings.
+    With `preset_of` the paper is judged by those that have its settings, unless that was done already.
     """
-    found = find_runs(folder, unfinished=True)
+    found = found or find_runs(folder, unfinished=True)
     if not found.runs:
         reason = f" {found.passed_over[0]}" if found.passed_over else ""
         raise MemecError(f"{folder} holds no run with evaluations to report on.{reason}")
-    content = page(found.runs, found.passed_over, folder, preset_of)
+    content = page(found, folder, preset_of, judgements)
     with saying_where(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(file) as whole:
@@ -41,14 +46,14 @@ def write_page(folder: Path, file: Path, preset_of: PresetOf | None = None) -> P
     return file
 
 
-def page(runs: Sequence[Run], passed_over: Sequence[str], folder: Path, preset_of: PresetOf | None = None) -> str:
+def page(
+    found: Found, folder: Path, preset_of: PresetOf | None = None, judgements: Sequence[Judged] | None = None
+) -> str:
     """Return the page; whatever the runs say stands in it as data, which its script shows as text."""
-    with from_extra("report", "The report page"):
-        plotly = files("plotly").joinpath("package_data/plotly.min.js").read_text(encoding="utf-8")
     static = files("memec.report").joinpath("static")
     parts = {
-        "plotly": plotly,
-        "data": _embedded(page_data(runs, passed_over, folder, preset_of)),
+        "plotly": static.joinpath("plotly.js").read_text(encoding="utf-8"),
+        "data": _embedded(page_data(*found, folder, preset_of, judgements)),
         "style": static.joinpath("style.css").read_text() + static.joinpath("report.css").read_text(),
         "theme": static.joinpath("theme.js").read_text(),
         "script": static.joinpath("report.js").read_text(),
@@ -58,14 +63,18 @@ def page(runs: Sequence[Run], passed_over: Sequence[str], folder: Path, preset_o
 
 
 def page_data(
-    runs: Sequence[Run], passed_over: Sequence[str], folder: Path, preset_of: PresetOf | None = None
+    runs: Sequence[Run],
+    passed_over: Sequence[str],
+    folder: Path,
+    preset_of: PresetOf | None = None,
+    judgements: Sequence[Judged] | None = None,
 ) -> dict[str, Any]:
     """Return everything the page shows."""
     finished = [run for run in runs if run.status == "finished"]
     curves = curves_of(finished)
     tables = [scores_table(curves)] if curves else []
     if preset_of is not None:
-        tables += _verdicts(finished, preset_of)
+        tables += _verdicts(sort_runs(finished, preset_of), judgements)
     environments = sorted({run.subject[0] for run in runs}, key=lambda name: (name in GAMES, name))
     return {
         "title": folder.resolve().name or str(folder),
@@ -158,14 +167,13 @@ def _name(run: Run, folder: Path) -> str:
     return run.source.resolve().name if name == "." else name
 
 
-def _verdicts(runs: Sequence[Run], preset_of: PresetOf) -> list[Table]:
-    """Judge every claim of the paper by the runs with its settings, if there are any."""
-    found = sort_runs(runs, preset_of)
+def _verdicts(found: Sorted, judgements: Sequence[Judged] | None) -> list[Table]:
+    """Say of every claim of the paper what the runs with its settings tell, if there are any."""
     main = found.readings[TEXT]
     if not main:
         return []
     rows: list[tuple[str, ...]] = []
-    for each in judged(claims(), readings_of(found)):
+    for each in judge(found) if judgements is None else judgements:
         measured = "; ".join(result.said for result in each.results if result.finding is not None)
         rows.append((each.claim.said, each.claim.criterion, measured or each.results[0].said, str(each.outcome)))
     columns = ("the paper says", "supported if", "measured here", "outcome")

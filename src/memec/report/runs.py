@@ -1,6 +1,5 @@
 """Reading runs, from their folders or from results, and putting those together that differ by their seed alone."""
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -15,12 +14,12 @@ from memec.errors import MemecError, saying_what_is_wrong
 from memec.report.rows import LARGEST_STEP, read_evaluations
 from memec.settings import flat
 from memec.train.diary import LARGEST_NUMBER, read_diary
-from memec.train.files import read_json, read_plain
+from memec.train.results import TABLE, Rows, read_record, read_rows
 from memec.train.run_folder import RunFolder
 
 Values = NDArray[np.float64]
-Rows = dict[tuple[str, str, str, str, str], list[tuple[int, float]]]
-"""Evaluations by preset, environment, agent, strategy and seed."""
+UNTIL_A_SCORE = "zoo"
+"""The preset of runs that end when they have reached a score: they have none at the end."""
 LONGEST_NAME = 200
 LARGEST_SEED = 2**64
 
@@ -69,6 +68,12 @@ class Found(NamedTuple):
     runs: list[Run]
     passed_over: list[str]
     """One line for each run that cannot be used, with its reason."""
+
+    def finished(self) -> "Found":
+        """Return the finished runs; the others are passed over, too."""
+        there = [run for run in self.runs if run.status == "finished"]
+        rest = [f"{run.source} is not finished: {run.status}." for run in self.runs if run.status != "finished"]
+        return Found(there, self.passed_over + rest)
 
 
 @dataclass(frozen=True)
@@ -197,14 +202,9 @@ def _seconds_at(steps: list[int], folder: Path) -> Values | None:
 
 def _read_results(folder: Path) -> Found:
     """Read the results of a part of a study; rows of runs that are not recorded in runs.json do not count."""
-    record = read_json(folder / "runs.json")
-    if record.get("format") != 1 or not isinstance(record.get("curves"), dict):
-        raise MemecError(f"{folder / 'runs.json'} is not a record this version of memec can read.")
-    rows: Rows = {}
-    with saying_what_is_wrong(folder / "evaluations.csv"):
-        for row in csv.DictReader(read_plain(folder / "evaluations.csv").decode().splitlines()):
-            key = (row["preset"], row["env"], row["agent"], row["strategy"], row["seed"])
-            rows.setdefault(key, []).append((int(row["step"]), float(row["mean_score"])))
+    record = read_record(folder)
+    with saying_what_is_wrong(folder / TABLE):
+        rows = read_rows(folder)
     runs, passed_over = [], []
     for name, curve in record["curves"].items():
         try:
@@ -226,7 +226,7 @@ def _read_curve(folder: Path, name: str, curve: dict[str, Any], rows: Rows) -> F
     agent = settings["agent"]["name"]
     strategy = variant.removeprefix(f"{agent}-")
     for seed, about in curve["runs"].items():
-        evaluations = rows.get((preset, settings["environment"]["id"], agent, strategy, seed))
+        evaluations = rows.get((settings["environment"]["id"], agent, strategy, preset, int(seed)))
         if not evaluations:
             passed_over.append(f"{folder / name}, seed {seed}, has no evaluations.")
             continue

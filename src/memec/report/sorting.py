@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from memec.report.claims import claims
 from memec.report.evidence import Evidence, searched
-from memec.report.judging import RELEASED, TEXT
+from memec.report.judging import RELEASED, TEXT, Judged, judged
 from memec.report.paper import GAMES
 from memec.report.runs import Curve, Run, curves_of
 
@@ -58,3 +59,8 @@ def readings_of(found: Sorted) -> dict[str, Evidence]:
     other = curves_of(found.other)
     released = curves_of(found.readings[RELEASED])
     return {TEXT: Evidence([*text, *_searched(found.search)], other), RELEASED: Evidence([*released, *baseline])}
+
+
+def judge(found: Sorted) -> list[Judged]:
+    """Judge every claim of the paper by these runs."""
+    return judged(claims(), readings_of(found))

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memec.report.authors import Agreement
-from memec.report.claims import claims
 from memec.report.figures import DOCUMENT_FORMAT
-from memec.report.judging import OUTCOMES, RELEASED, TEXT, Judged, Result, judged
+from memec.report.judging import OUTCOMES, RELEASED, TEXT, Judged, Result
 from memec.report.method import left_open, method, what_seeds_can_decide
 from memec.report.paper import GAMES, short_name, title_of
 from memec.report.runs import Curve, Run, curves_of
-from memec.report.sorting import Sorted, readings_of
+from memec.report.sorting import Sorted
 from memec.report.tables import Table, atari_table, costs_table, overall_table, scores_table
 from memec.train.run_folder import saying_where
 
@@ -29,17 +28,20 @@ SECTIONS = {
 }
 
 
-def write_verdict(page: Path, found: Sorted, agreement: Agreement | None, figures: Path | None) -> None:
+def write_verdict(
+    page: Path, found: Sorted, judgements: Sequence[Judged], agreement: Agreement | None, figures: Path | None
+) -> None:
     """Write the page; `figures` is where the report has drawn the runs."""
     with saying_where(page):
         page.parent.mkdir(parents=True, exist_ok=True)
         there = None if figures is None else Path(os.path.relpath(figures, page.parent))
-        page.write_text(verdict_page(found, agreement, there))
+        page.write_text(verdict_page(found, judgements, agreement, there))
 
 
-def verdict_page(found: Sorted, agreement: Agreement | None = None, figures: Path | None = None) -> str:
+def verdict_page(
+    found: Sorted, judgements: Sequence[Judged], agreement: Agreement | None = None, figures: Path | None = None
+) -> str:
     """Return the page as Markdown; the same runs give the same page."""
-    judgements = judged(claims(), readings_of(found))
     count = Counter(claim.outcome for claim in judgements)
     curves, released = curves_of(found.readings[TEXT]), curves_of(found.readings[RELEASED])
     parts = [

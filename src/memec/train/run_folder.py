@@ -6,7 +6,7 @@ import os
 import platform
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +18,7 @@ from memec.errors import MemecError
 from memec.train.checkpoint import Checkpoints
 from memec.train.events import Episode, Evaluation, Event
 from memec.train.files import make_folder, read_json, remove_torn, sync_folder, whole_file, write_json
+from memec.train.lock import alone_with
 
 FORMAT = 1
 Status = Literal["running", "finished", "interrupted", "failed"]
@@ -144,21 +145,12 @@ class RunFolder:
     @contextmanager
     def only_writer(self) -> Iterator[None]:
         """Hold the folder for this process alone; the lock goes with the process, however that ends."""
-        try:
-            import fcntl
-        except ImportError:  # no such lock on this system
-            with self._closing():
-                yield
-            return
-        with saying_where(self.path):
-            lock = (self.path / ".lock").open("a")
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise MemecError(f"Another process is working on {self.path}: let it finish or stop it.") from None
-            with self._closing():
-                yield
+        refusal = f"Another process is working on {self.path}: let it finish or stop it."
+        with ExitStack() as held:
+            with saying_where(self.path):
+                held.enter_context(alone_with(self.path / ".lock", refusal=refusal))
+            held.enter_context(self._closing())
+            yield
 
     def _refuse_if_used(self) -> None:
         if any((self.path / name).exists() for name in ("run.json", *COLUMNS)):

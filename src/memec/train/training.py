@@ -1,8 +1,9 @@
 """The one way to train: the loop, with all who read along, and a record of it where one is wanted."""
 
+import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -107,7 +108,7 @@ def carry_out(
             events = recording.follow(Diary(folder.path, agent.diagnostics, log).follow(events, start))
         if progress:
             events = show_progress(events, training.steps, start)
-        with closing(events):
+        with closing(events), _keeping_what_broke(folder):
             for event in events:
                 if isinstance(event, Evaluation):
                     evaluations.append(event)
@@ -115,6 +116,18 @@ def carry_out(
                     break
     status, signal = ("finished", None) if recording is None else (recording.status, recording.signal)
     return Ending(status, signal, list(evaluations))
+
+
+@contextmanager
+def _keeping_what_broke(folder: RunFolder | None) -> Iterator[None]:
+    """Leave the traceback of what ends a run in its folder: one sentence does not show a user his mistake."""
+    try:
+        yield
+    except Exception as error:
+        if folder is not None:
+            with suppress(OSError):
+                (folder.path / "error.log").write_text("".join(traceback.format_exception(error)))
+        raise
 
 
 def evaluation_worlds_like(record: EnvironmentSettings, kind: str, episodes: int) -> list[World]:

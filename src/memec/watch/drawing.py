@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from memec.envs.rooms import AGENT_COLOUR, FLOOR_COLOUR, GOAL_COLOUR, WALL_COLOUR, Room
 from memec.envs.world import World
 from memec.errors import from_extra
+from memec.frames import are_pixels
 from memec.watch.episode import Picture
 
 THUMBNAIL = 168
@@ -31,7 +32,7 @@ def png(picture: Picture, largest_side: int | None = None) -> bytes:
 
 def draw_observation(world: World, observation: NDArray[Any]) -> Picture | None:
     """Draw what an observation shows, where it can be told; `world` is one that nobody plays in."""
-    if observation.dtype == np.uint8 and observation.ndim == 2:
+    if are_pixels(observation.shape, observation.dtype):
         return observation
     environment: Any = world.environment.unwrapped
     if isinstance(environment, Room):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from memec.agents.memories import Memories, Remembering
 from memec.envs.rooms import Room
 from memec.errors import MemecError
+from memec.frames import are_pixels
 from memec.train.protocol import Observation, StateId
 from memec.train.seeds import Seeds
 from memec.watch.drawing import THUMBNAIL, can_draw, draw_observation, png
@@ -64,7 +65,7 @@ class Explorer:
     @property
     def memory(self) -> Remembering | None:
         """What keeps the agent's memories, where it has any."""
-        return self.agent.remembering
+        return self.agent.lookups.remembering
 
     def episode(self, seed: int, exploring: bool) -> dict[str, Any]:
         """Play an episode, and return what does not need its memories."""
@@ -166,12 +167,14 @@ class Explorer:
 
     def _has_picture(self, slot: int) -> bool:
         observation = self._observed(slot)
-        return observation is not None and (observation.dtype == np.uint8 or can_draw(self._drawing_world))
+        return observation is not None and (
+            are_pixels(observation.shape, observation.dtype) or can_draw(self._drawing_world)
+        )
 
     def _observed(self, slot: int) -> NDArray[Any] | None:
         """Return what was observed in a memory, where that is known."""
         memory = self.memory
-        return None if memory is None or not 0 <= slot < len(memory.keys) else self.agent.observed(slot)
+        return None if memory is None or not 0 <= slot < len(memory.keys) else self.agent.lookups.observed(slot)
 
     def _note(self) -> str:
         """Return why memories have no pictures, where they have none."""
@@ -179,7 +182,7 @@ class Explorer:
             return f"A {self.agent.name} agent has no memories: its values come from its network alone."
         if self._world.observation.kind != "frames" and not can_draw(self._drawing_world):
             return "This environment's observations cannot be drawn one by one, so memories have no pictures."
-        return "" if self.agent.keeps_observations else HOW_TO_KEEP
+        return "" if self.agent.lookups.keeps_observations else HOW_TO_KEEP
 
 
 def _spread(memories: Memories) -> float:

@@ -45,7 +45,7 @@ PAGE_FILES = {
     "/watch.css": ("memec.watch", "static/watch.css", "text/css; charset=utf-8"),
     "/style.css": ("memec.report", "static/style.css", "text/css; charset=utf-8"),
     "/theme.js": ("memec.report", "static/theme.js", "text/javascript; charset=utf-8"),
-    "/plotly.js": ("plotly", "package_data/plotly.min.js", "text/javascript; charset=utf-8"),
+    "/plotly.js": ("memec.report", "static/plotly.js", "text/javascript; charset=utf-8"),
 }
 
 
@@ -59,7 +59,6 @@ def watch(
 ) -> None:
     """Serve the page of a run until Ctrl-C; with port 0 the system chooses a free one."""
     with from_extra("watch", "Watching"):
-        import plotly  # noqa: F401
         import starlette  # noqa: F401
         from uvicorn import Config
 
