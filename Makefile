@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test docs lint browser torture bench atari-study setup clean
+.PHONY: help demo test docs lint browser torture bounds bench atari-study setup clean
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,9 +54,16 @@ docs: setup .venv/docs ## Make a site of the pages and the API, to read without 
 	$(BIN)/python -m sphinx -q -W --keep-going -c docs . docs/_build
 	$(BIN)/python docs/check_site.py docs/_build
 
-torture: setup ## Kill runs of every agent again and again and cut their power: they must end as if nothing had happened
+torture: setup ## Kill runs, cut their power, let calls fail and files lie: hours, for all that docs/reliability.md says
 	$(BIN)/python tests/train/torture.py
 	$(BIN)/python -m tests.train.power
+	$(BIN)/python -m tests.train.failing
+	$(BIN)/python -m tests.train.hostile
+
+# Compiled code checks no index; here it does, and every test that leads it outside of an array fails.
+bounds: setup ## Run the tests of compiled code with every index checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds $(BIN)/pytest -n 2 --timeout 1200 \
+	  tests/memory tests/graph tests/agents tests/explore tests/embed tests/train/test_stranger.py tests/train/test_hostile.py
 
 bench: setup ## Measure speed, as ratios within one run; writes benchmarks/latest.json
 	$(BIN)/python -m benchmarks

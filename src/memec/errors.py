@@ -53,8 +53,8 @@ def environment_failed(what: str) -> EnvironmentFailedError:
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error says, in one line, to go on with a full stop."""
-    return " ".join(str(error).split()).rstrip(".")
+    """Return what an error says, or else what it is, in one line, to go on with a full stop."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
 @contextmanager

@@ -200,7 +200,15 @@ def test_no_number_in_the_books_of_an_index_leads_out_of_it(indexed: tuple[Memor
 
 @pytest.mark.parametrize(
     ("name", "place", "value"),
-    [("index.sketch_error", 0, -1), ("index.sketch_error", 0, np.nan), ("measures", 1, np.inf), ("measures", 0, -1)],
+    [
+        ("index.sketch_error", 0, -1),
+        ("index.sketch_error", 0, np.nan),
+        ("measures", 1, np.inf),
+        ("measures", 0, -1),
+        ("measures", 0, 0.0),
+        ("measures", 0, 1.5),
+        ("counts", 6, 2**63 - 1),
+    ],
 )
 def test_a_search_whose_measures_are_no_numbers_is_refused(
     indexed: tuple[Memory, dict[str, Any]], name: str, place: int, value: float

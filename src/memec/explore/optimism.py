@@ -172,8 +172,11 @@ class Bet(Insight):
         rewards = arrays["rewards"].size if "rewards" in arrays else 0
         check_arrays(arrays, forms | {"counts": (np.float64, (7,)), "rewards": (np.float64, (rewards,))})
         check_not_negative(arrays, "counts", *(f"{name}.when" for name in NAMES))
-        if any(arrays[f"{name}.when"].max(initial=0.0) > arrays["counts"][0] for name in NAMES):
+        counts, when = arrays["counts"], np.concatenate([arrays[f"{name}.when"] for name in NAMES])
+        if (when > counts[0]).any():
             raise MemecError("The saved bet does not fit: episodes of its future are in it.")
+        if (when % 1.0).any() or (counts % 1.0).any() or (counts[[2, 3, 4, 6]] > 1.0).any():
+            raise MemecError("The saved bet does not fit: nothing comes to such counts.")
         self._episodes, self._quiet, met_new, stuck, tempers, kind, under_way = (int(n) for n in arrays["counts"])
         if kind not in (BELIEF, HOPE, TEMPERED):
             raise MemecError("The saved bet does not fit: it is on a kind of episode that is not played.")

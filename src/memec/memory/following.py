@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from memec.memory.exact import NONE, Exact
 from memec.memory.kernels import COMPILE, brute_force, insert, note, squared_distance
-from memec.saved_arrays import check_arrays
+from memec.saved_arrays import check_arrays, check_not_negative
 
 # Learned keys of small observations lie near a surface of few dimensions. Measured on CartPole and Acrobot, keys of
 # 64 numbers: with fewer axes, or fewer candidates, more answers have to be looked for again among all entries.
@@ -104,6 +104,7 @@ class Following:
                 "counts": (np.int64, (2,)),
             },
         )
+        check_not_negative(arrays, "counts")
         self._axes = np.ascontiguousarray(arrays["axes"])
         self._places[present] = arrays["places"]
         self._fitted_to, self._puts = (int(count) for count in arrays["counts"])

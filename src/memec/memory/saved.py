@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from memec.errors import MemecError
 from memec.memory.blocks import CHAIN, FILLED, FIRST, PLACE, SIZE, blocks_in_a_run, runs_for
-from memec.saved_arrays import Arrays, check_arrays
+from memec.saved_arrays import Arrays, check_arrays, check_not_negative
 
 LARGEST_CLOCK = 2**62
 
@@ -60,10 +60,9 @@ def check_search(
         known = arrays[name]
         _refuse((known < -1).any() or (known >= slots).any(), "has candidates that do not exist")
         _refuse(not arrays["present"][known[known >= 0]].all(), "has candidates that are not present")
-    _refuse(
-        (arrays["counts"] < 0).any() or (arrays["puts"] < 0).any() or (arrays["measures"][[0, 2, 3]] < 0).any(),
-        "counts below zero",
-    )
+    check_not_negative(arrays, "counts", "puts")
+    effort = arrays["measures"][0]
+    _refuse(not 0 < effort <= 1 or (arrays["measures"][[2, 3]] < 0).any(), "measures what cannot be")
 
 
 def check_index(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make_again
-from memec.errors import unknown_name
+from memec.errors import MemecError, unknown_name
 from memec.settings import Settings
 from memec.train.checkpoint import CheckpointSettings
 from memec.train.diary import Diary
@@ -125,8 +125,8 @@ def _keeping_what_broke(folder: RunFolder | None) -> Iterator[None]:
         yield
     except Exception as error:
         if folder is not None:
-            with suppress(OSError):
-                (folder.path / "error.log").write_text("".join(traceback.format_exception(error)))
+            with suppress(OSError, MemecError):
+                folder.keep_traceback("".join(traceback.format_exception(error)))
         raise
 
 
