@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test lint browser torture bounds bench atari-study setup clean
+.PHONY: help demo test docs lint browser torture bounds bench atari-study setup clean
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,6 +44,15 @@ browser:
 
 test: lint browser ## Check style and types, then run all tests
 	$(BIN)/pytest -n 2
+
+# What the site is made with is installed only for it.
+.venv/docs: .venv/installed
+	@$(PIP) install --quiet --constraint constraints.txt --group docs
+	@touch $@
+
+docs: setup .venv/docs ## Make a site of the pages and the API, to read without a network: docs/_build/index.html
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs . docs/_build
+	$(BIN)/python docs/check_site.py docs/_build
 
 torture: setup ## Kill runs, cut their power, let calls fail and files lie: hours, for all that docs/reliability.md says
 	$(BIN)/python tests/train/torture.py

@@ -6,10 +6,10 @@ import os
 import platform
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from io import FileIO, StringIO
 from pathlib import Path
 from typing import Any, Literal
@@ -54,7 +54,7 @@ class RunFolder:
                 "started": _now(),
                 **about,
                 "settings": settings,
-                "versions": {"python": platform.python_version()} | {name: version(name) for name in VERSIONS_OF},
+                "versions": _versions(),
             }
             with saying_where(path):
                 write_json(path / "run.json", record | {"digest": _digest_of(record)})
@@ -226,6 +226,15 @@ def saying_where(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise MemecError(f"The run folder {path} cannot be written: {error.strerror or error}.") from None
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of what is installed of it: not every run needs a network or an emulator."""
+    versions = {"python": platform.python_version()}
+    for name in VERSIONS_OF:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
 
 
 def _line(row: Iterable[Any]) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from memec.errors import MemecError
+from memec.errors import MemecError, from_extra
 from memec.train import RunFolder
 from memec.watch.explorer import Explorer
 from memec.watch.live import live
@@ -65,13 +65,11 @@ def watch(
     say: Callable[[str], None] = print,
 ) -> None:
     """Serve the page of a run, or of a folder of runs, until Ctrl-C; with port 0 the system chooses a free one."""
-    try:
+    with from_extra("watch", "Watching"):
         import starlette  # noqa: F401
         from uvicorn import Config
 
         from memec.watch.serving import Connection, Server
-    except ImportError as error:
-        raise MemecError(f"Watching needs {error.name}: pip install 'memec[watch]'.") from None
     several = not (run / "run.json").exists() and bool(runs_below(run))
     if not several:
         RunFolder.open(run).record()
