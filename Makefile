@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test lint browser torture bench atari-study setup clean
+.PHONY: help demo test docs lint browser torture bounds bench atari-study setup clean
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,9 +45,25 @@ browser:
 test: lint browser ## Check style and types, then run all tests
 	$(BIN)/pytest -n 2
 
-torture: setup ## Kill runs of every agent again and again and cut their power: they must end as if nothing had happened
+# What the site is made with is installed only for it.
+.venv/docs: .venv/installed
+	@$(PIP) install --quiet --constraint constraints.txt --group docs
+	@touch $@
+
+docs: setup .venv/docs ## Make a site of the pages and the API, to read without a network: docs/_build/index.html
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs . docs/_build
+	$(BIN)/python docs/check_site.py docs/_build
+
+torture: setup ## Kill runs, cut their power, let calls fail and files lie: hours, for all that docs/reliability.md says
 	$(BIN)/python tests/train/torture.py
 	$(BIN)/python -m tests.train.power
+	$(BIN)/python -m tests.train.failing
+	$(BIN)/python -m tests.train.hostile
+
+# Compiled code checks no index; here it does, and every test that leads it outside of an array fails.
+bounds: setup ## Run the tests of compiled code with every index checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds $(BIN)/pytest -n 2 --timeout 1200 \
+	  tests/memory tests/graph tests/agents tests/explore tests/embed tests/train/test_stranger.py tests/train/test_hostile.py
 
 bench: setup ## Measure speed, as ratios within one run; writes benchmarks/latest.json
 	$(BIN)/python -m benchmarks
@@ -58,14 +74,16 @@ ATARI_COMMIT := 77b77b182773601a79790a66d08fae0c06cd1e0f
 ATARI_STUDY ?= $(HOME)/.local/share/memec/atari-study
 ATARI_WORKERS ?= 1
 ATARI_RUNS = nice -n 19 $(BIN)/memec reproduce atari --agents mfec --seeds 3 --workers $(ATARI_WORKERS) \
-  --no-keep-checkpoints --out runs --results $(CURDIR)/results
+  --no-keep-checkpoints --out runs --results exported
 
 $(ATARI_STUDY)/.venv/installed:
 	@test -d $(ATARI_STUDY)/.git || git clone --quiet . $(ATARI_STUDY)
 	@git -C $(ATARI_STUDY) checkout --quiet --detach $(ATARI_COMMIT)
 	@$(MAKE) -C $(ATARI_STUDY) setup
 
+# Records name the command that made them: by a link its results folder has the same name on every machine.
 atari-study: $(ATARI_STUDY)/.venv/installed ## Do the paper's Atari table, or go on with it (days; ATARI_WORKERS=2)
+	@ln -sfn $(CURDIR)/results $(ATARI_STUDY)/exported
 	cd $(ATARI_STUDY) && $(ATARI_RUNS) --envs qbert,mspacman,spaceinvaders
 	cd $(ATARI_STUDY) && $(ATARI_RUNS) --envs pong,bowling
 

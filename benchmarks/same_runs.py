@@ -52,6 +52,9 @@ def runs() -> list[Run]:
         found.append(_run("mfec", explore, "room", env="memec/FourRoom-v0", steps=3_000))
     found.append(_run("mfec", "mellowmax", "paper", env="Acrobot-v1", preset="paper", steps=1_500))
     found.append(_run("mfec", "mellowmax-auto", "bootstrap", sets=("truncation=bootstrap",), env="Acrobot-v1"))
+    # Enough steps for an index to be fitted.
+    searched = ("memory.search=approximate", "memory.capacity=8000")
+    found.append(_run("mfec", "mellowmax", "approximate", sets=searched, env="Acrobot-v1", steps=24_000))
     found.append(_run("vpec", "optimism", "room", env="memec/FourRoom-v0"))
     pictures = ("memory.keep_frames=50",)
     found.append(_run("mfec", "mellowmax", "pong", env="ALE/Pong-v5", steps=150, sets=pictures))
@@ -122,7 +125,9 @@ def main() -> int:
                 continue
             progress(run.name)
             found[run.name] = fingerprint(run, Path(home))
-            if what == "check":
+            if what == "check" and run.name not in known:
+                print(f"{run.name}: not in {path}")
+            elif what == "check":
                 changed, moved = differences(known[run.name], found[run.name])
                 wrong += bool(changed)
                 if changed or moved:

@@ -15,11 +15,42 @@ PAGES = [
 ]
 
 
+BLOCK = re.compile(r"(?:<!-- not run: (.+) -->\n)?```python\n(.*?)^```", re.M | re.S)
+"""What is Python in a page, and why it is only compiled, where that is said before it."""
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_leads_somewhere(page: str) -> None:
-    for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", (ROOT / page).read_text()):
+    for link, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)[^)]*\)", (ROOT / page).read_text()):
         if "://" not in link:
-            assert (ROOT / page).parent.joinpath(link).exists(), f"{page}: {link}"
+            target = (ROOT / page).parent / link if link else ROOT / page
+            assert target.exists(), f"{page}: {link}"
+            assert not anchor or anchor in anchors(target), f"{page}: {link}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub and the site make of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "```python" in (ROOT / page).read_text()])
+def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for reason, block in BLOCK.findall((ROOT / page).read_text()):
+        code = compile(block, page, "exec")
+        if not reason:
+            exec(code, names)
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    listed = set(re.findall(r"^([\w/.-]+)$", (ROOT / "docs/index.md").read_text(), re.M))
+    assert listed >= {page.stem for page in ROOT.glob("docs/*.md")} - {"index"}
+
+
+def test_no_page_is_large() -> None:
+    assert max((ROOT / page).stat().st_size for page in PAGES) < 300_000
 
 
 @pytest.mark.parametrize("page", ["docs/architecture.md", "docs/paper.md", "docs/extending.md", "CONTRIBUTING.md"])

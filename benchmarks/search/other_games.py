@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.recordings import recorded_keys
 from benchmarks.search.search import ACTIONS, CAPACITY, recalls
 from benchmarks.search.tables import HELD_OUT_STEPS, ask, filled
-from memec.memory.approximate import Approximate
+from memec.memory.ivf import Approximate
 
 OTHER_GAMES = ("Asterix", "BeamRider", "Freeway", "Frostbite", "Riverraid", "SpaceInvaders")
 STRETCHES = 20  # of play, for the error: queries that follow each other are alike

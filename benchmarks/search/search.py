@@ -15,8 +15,8 @@ from benchmarks.measure import Row, at_least, at_most, seconds
 from benchmarks.recordings import recorded_keys
 from benchmarks.search.tables import HELD_OUT_STEPS, NEIGHBOURS, ask, filled
 from benchmarks.steps import emulator_alone
-from memec.memory.approximate import Approximate
 from memec.memory.exact import Exact
+from memec.memory.ivf import Approximate
 
 GAMES = {"Pong": "ALE/Pong-v5", "Q*bert": "ALE/Qbert-v5", "Ms. Pac-Man": "ALE/MsPacman-v5"}
 ROMS = {"Pong": "pong", "Q*bert": "qbert", "Ms. Pac-Man": "ms_pacman"}

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measure import progress
-from memec.memory.approximate import Approximate
 from memec.memory.exact import Exact
+from memec.memory.ivf import Approximate
 
 NEIGHBOURS = 11
 WRITTEN_AT_ONCE = 250  # steps an episode writes

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from memec.explore import register_strategy as register_strategy
     from memec.memory import Memory as Memory
     from memec.memory import MemorySettings as MemorySettings
+    from memec.train.events import Episode as Episode
+    from memec.train.events import Evaluation as Evaluation
+    from memec.train.events import Tick as Tick
 
 _HOMES = {
     "D3QN": "memec.agents",
@@ -59,6 +62,9 @@ _HOMES = {
     "UCBCalibrated": "memec.explore",
     "Memory": "memec.memory",
     "MemorySettings": "memec.memory",
+    "Episode": "memec.train.events",
+    "Evaluation": "memec.train.events",
+    "Tick": "memec.train.events",
 }
 __all__ = sorted(_HOMES)
 __version__: str

@@ -25,6 +25,20 @@ class EnvironmentFailedError(OutsideError):
     """The environment broke."""
 
 
+class MissingPackageError(MemecError, ImportError):
+    """A package that memec does without unless asked for what needs it."""
+
+
+@contextmanager
+def from_extra(extra: str, what: str) -> Iterator[None]:
+    """Import what comes with an extra, or say in one sentence how to get it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "a package").partition(".")[0]
+        raise MissingPackageError(f"{what} needs {package}: pip install 'memec[{extra}]'.") from None
+
+
 def unknown_name(what: str, name: str, known: Iterable[str]) -> MemecError:
     """Say that `name` is no known `what`, and which known name is nearest."""
     names = sorted(known)
@@ -39,8 +53,8 @@ def environment_failed(what: str) -> EnvironmentFailedError:
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error says, in one line, to go on with a full stop."""
-    return " ".join(str(error).split()).rstrip(".")
+    """Return what an error says, or else what it is, in one line, to go on with a full stop."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
 @contextmanager

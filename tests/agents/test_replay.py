@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
+from memec.agents import D3QN
 from memec.agents.replay import Observations, ReturnReplay, TransitionReplay
 from memec.envs.world import make
 from memec.errors import MemecError
@@ -82,7 +84,7 @@ def test_a_game_of_lives_is_replayed_exactly() -> None:
 
 
 def test_returns_are_sampled_with_their_states_and_actions() -> None:
-    replay = ReturnReplay(20, (1,), np.float32)
+    replay = ReturnReplay(20, (1,), np.float32, 3)
     for number in range(50):
         replay.append(np.array([number], np.float32), number % 3, 10.0 * number)
     batch = replay.sample(500, np.random.default_rng(0))
@@ -108,7 +110,7 @@ def walk(replay: TransitionReplay, episodes: list[tuple[int, str]]) -> None:
 
 
 def test_transitions_lead_where_they_led() -> None:
-    replay = TransitionReplay(1_000, (1,), np.float32)
+    replay = TransitionReplay(1_000, (1,), np.float32, 3)
     walk(replay, [(3, "terminated"), (4, "truncated"), (5, "abandoned"), (1, "truncated"), (2, "terminated")])
     batch = replay.sample(2_000, np.random.default_rng(0))
     states, following = batch.observations[:, 0], batch.next_observations[:, 0]
@@ -121,16 +123,57 @@ def test_transitions_lead_where_they_led() -> None:
 
 
 def test_a_full_replay_forgets_the_oldest_transitions() -> None:
-    replay = TransitionReplay(10, (1,), np.float32)
+    replay = TransitionReplay(10, (1,), np.float32, 3)
     walk(replay, [(40, "truncated")])
     states = replay.sample(500, np.random.default_rng(0)).observations[:, 0]
     assert set(states) == set(range(31, 40))
 
 
+def test_steps_to_learn_from_are_counted_as_they_come_and_go() -> None:
+    rng = np.random.default_rng(0)
+    for stacked in (False, True):
+        shape = (4, 5, 5) if stacked else (1,)
+        replay = TransitionReplay(12, shape, np.uint8 if stacked else np.float32, 3)
+        for number in range(200):
+            walk_one(replay, rng.integers(0, 255, shape), int(rng.integers(3)), rng.choice(["", "cut", "abandon"]))
+            position = replay.position()
+            counted = len(replay)
+            replay.resume(position)  # counts anew
+            assert counted == len(replay) < 12, number
+
+
+def walk_one(replay: TransitionReplay, observation: Any, action: int, end: str) -> None:
+    replay.begin(observation, action)
+    replay.complete(1.0, False)
+    if end == "cut":
+        replay.cut_off(observation)
+    elif end == "abandon":
+        replay.abandon()
+
+
+def test_an_agent_whose_episodes_are_always_given_up_finds_nothing_to_learn_and_goes_on() -> None:
+    settings = {"train_start_steps": 2, "train_every_steps": 1, "batch_size": 2, "replay_capacity": 10}
+    agent = D3QN(gymnasium.make("CartPole-v1"), **settings)  # type: ignore[arg-type]
+    for _ in range(6):
+        agent.learn(1)
+    assert agent.steps == 6
+
+
+@pytest.mark.parametrize("replay", [ReturnReplay(5, (1,), np.float32, 3), TransitionReplay(5, (1,), np.float32, 3)])
+@pytest.mark.parametrize("action", [3, -2, 30_000])
+def test_saved_steps_with_actions_that_there_are_not_are_refused(replay: Any, action: int) -> None:
+    journal = replay.journals()["steps"]
+    rows = {name: np.zeros((4, *column.shape[1:]), column.dtype) for name, column in journal.columns.items()}
+    rows["action"][2] = action
+    journal.restore(0, rows)
+    with pytest.raises(MemecError, match="other actions"):
+        replay.resume({"range": np.array([0, 4, 0])})
+
+
 @pytest.mark.parametrize("kind", ["frames", "vector"])
 def test_a_replay_put_back_goes_on_identically(kind: str) -> None:
     shape, dtype = ((4, *FRAME), np.uint8) if kind == "frames" else ((3,), np.float32)
-    original, copy = TransitionReplay(25, shape, dtype), TransitionReplay(25, shape, dtype)
+    original, copy = TransitionReplay(25, shape, dtype, 3), TransitionReplay(25, shape, dtype, 3)
     observations = stacks("zeros", [30, 9, 20])
     if kind == "vector":
         observations = list(np.random.default_rng(0).random((59, 3)).astype(np.float32))
@@ -151,4 +194,4 @@ def test_a_replay_put_back_goes_on_identically(kind: str) -> None:
 
 def test_a_replay_that_cannot_fit_is_refused_with_its_size() -> None:
     with pytest.raises(MemecError, match=r"replay of .* needs [\d,.]+ GB"):
-        TransitionReplay(10**9, (4, 84, 84), np.uint8)
+        TransitionReplay(10**9, (4, 84, 84), np.uint8, 3)

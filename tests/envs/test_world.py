@@ -179,12 +179,12 @@ def test_a_reward_that_is_not_finite_is_an_error(reward: Any) -> None:
         world.step(0)
 
 
-@pytest.mark.parametrize("reward", [np.array([1.0]), [1.0], None, "much"])
+@pytest.mark.parametrize("reward", [np.array([1.0, 2.0]), [1.0], None, "much"])
 def test_a_reward_that_is_no_number_is_shown(reward: Any) -> None:
     world = make(Scripted(VECTOR, spaces.Discrete(2), reward))
     world.reset(0)
     with pytest.raises(
-        MemecError, match=r"gave the reward (array\(\[1\.\]\)|\[1\.0\]|None|'much'): a reward must be one"
+        MemecError, match=r"gave the reward (array\(\[1\., 2\.\]\)|\[1\.0\]|None|'much'): a reward must be one"
     ):
         world.step(0)
 

@@ -1,19 +1,31 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from memec.memory import approximate
-from memec.memory.approximate import LEAST_EFFORT, LOOK_EVERY, SMALL, Approximate
-from memec.memory.codes import Encoding, code_distance, encode
+from memec.memory.compiled.handle import Handle
+from memec.memory.ivf import Approximate, rebuild
+from memec.memory.ivf import search as ivf_search
+from memec.memory.ivf.query import Effort
+from memec.memory.ivf.scalar import Encoding, code_distance, encode
+from memec.memory.ivf.tune import LEAST_SHARE
+from memec.memory.search import FEWEST_INDEXED
+from memec.memory.search_tuning import TUNING
 
 from .oracle import ask, nearest, recall
 
 ACTIONS, NEIGHBOURS = 2, 11
-CAPACITY = 3 * SMALL // 4  # a fit at SMALL entries, and its index takes over before both tables are full
+CAPACITY = 3 * FEWEST_INDEXED // 4  # its index takes over before both tables are full
 
-NO_FOLLOWERS = np.empty(0, np.int32)
+NO_HINTS = Handle(np.full((ACTIONS, 3 * NEIGHBOURS), -1), np.empty((ACTIONS, 0), np.int64), np.empty(0, np.int32))
+
+
+def in_turn(slots):
+    """The slots of all actions, one of each after another: tables fill from their first slots on."""
+    return np.arange(slots).reshape(ACTIONS, -1).T.ravel()
 
 
 def clustered(rng, count, dimensions=32):
@@ -41,7 +53,7 @@ def filled(keys, order, **settings):
 
 def filled_and_indexed(keys, order):
     backend = filled(keys, order)
-    assert backend.effort < 0.5
+    assert backend.share < 0.5
     return backend
 
 
@@ -55,9 +67,9 @@ def test_a_small_table_is_searched_exactly(seed, fill, batch):
     rng = np.random.default_rng(seed)
     keys = small_table()
     backend = Approximate(keys, ACTIONS, NEIGHBOURS)
-    slots = rng.integers(0, len(keys), int(fill * len(keys)))
-    backend.put(slots)
-    present = np.isin(np.arange(len(keys)), slots)
+    sizes = rng.integers(0, int(fill * len(keys) / ACTIONS) + 1, ACTIONS)
+    present = (np.arange(len(keys)).reshape(ACTIONS, -1) % (len(keys) // ACTIONS) < sizes[:, None]).ravel()
+    backend.put(np.flatnonzero(present))
     queries = rng.standard_normal((batch, keys.shape[1])).astype(np.float32)
     found, found_slots = ask(backend, queries, ACTIONS, NEIGHBOURS)
     best, best_slots = nearest(keys, present, queries, ACTIONS, NEIGHBOURS)
@@ -71,7 +83,7 @@ def test_recall_reaches_the_target_after_filling_and_replacing(data):
     stream = data(rng, 3 * ACTIONS * CAPACITY)
     keys = np.zeros((ACTIONS * CAPACITY, stream.shape[1]), np.float32)
     backend = Approximate(keys, ACTIONS, NEIGHBOURS)
-    order = rng.permutation(len(keys))
+    order = in_turn(len(keys))
     found, best = [], []
     for step in range(0, len(stream) - 100, 100):
         slots = order[step % len(keys) : step % len(keys) + 100]
@@ -84,7 +96,7 @@ def test_recall_reaches_the_target_after_filling_and_replacing(data):
             best.append(nearest(keys, present, stream[step + 100 : step + 102], ACTIONS, NEIGHBOURS)[0])
     assert recall(np.concatenate(found), np.concatenate(best)) >= 0.99
     assert backend.recall_estimate >= 0.98
-    assert backend.effort < 0.5
+    assert backend.share < 0.5
 
 
 def hard(kind, rng):
@@ -112,7 +124,7 @@ def hard(kind, rng):
 def test_data_that_defeats_an_index_is_still_answered_to_the_target(kind):
     rng = np.random.default_rng(0)
     keys = hard(kind, rng)
-    backend = filled(keys, rng.permutation(len(keys)))
+    backend = filled(keys, in_turn(len(keys)))
     queries = keys[rng.integers(0, len(keys), 200)]
     found, slots = ask(backend, queries, ACTIONS, NEIGHBOURS)
     best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
@@ -140,12 +152,12 @@ def test_every_action_is_answered_to_the_target_however_unlike_their_sizes(actio
     keys = atari_like(rng, actions * capacity, 40)[rng.permutation(actions * capacity)]
     present = np.arange(len(keys)) % capacity < np.repeat(sizes, capacity)
     backend = Approximate(keys, actions, NEIGHBOURS)
-    for part in np.array_split(rng.permutation(np.flatnonzero(present)), 30):
+    for part in np.array_split(np.flatnonzero(present), 30):
         backend.put(part)
     queries = keys[rng.integers(0, len(keys), 2_000)] + 0.1 * rng.standard_normal((2_000, 40)).astype(np.float32)
     found = np.concatenate([ask(backend, query[None], actions, NEIGHBOURS)[0] for query in queries])
     best, _ = nearest(keys, present, queries[-100:], actions, NEIGHBOURS)
-    assert backend.effort < 0.5
+    assert backend.share < 0.5
     for action in range(actions):
         assert recall(found[-100:, action], best[:, action]) >= 0.98
     assert recall(found[-100:], best) >= 0.99
@@ -154,7 +166,7 @@ def test_every_action_is_answered_to_the_target_however_unlike_their_sizes(actio
 def test_distances_are_exact_and_ascend():
     rng = np.random.default_rng(0)
     keys = clustered(rng, ACTIONS * CAPACITY)
-    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    backend = filled_and_indexed(keys, in_turn(len(keys)))
     queries = clustered(rng, 20)
     found, slots = ask(backend, queries, ACTIONS, NEIGHBOURS)
     named = ((keys[slots].astype(np.float64) - queries[:, None, None]) ** 2).sum(-1)
@@ -167,7 +179,7 @@ def test_distances_are_exact_and_ascend():
 def test_keys_that_move_in_place_are_followed():
     rng = np.random.default_rng(0)
     keys = clustered(rng, ACTIONS * CAPACITY)
-    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    backend = filled_and_indexed(keys, in_turn(len(keys)))
     drift = 3 * rng.standard_normal(keys.shape[1]).astype(np.float32)
     for _ in range(2):
         for part in np.array_split(rng.permutation(len(keys)), 20):
@@ -182,7 +194,7 @@ def test_keys_that_move_in_place_are_followed():
 def test_rebuild_follows_keys_that_all_changed_at_once():
     rng = np.random.default_rng(0)
     keys = clustered(rng, ACTIONS * CAPACITY)
-    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    backend = filled_and_indexed(keys, in_turn(len(keys)))
     keys *= np.linspace(0.1, 5, keys.shape[1], dtype=np.float32)
     backend.rebuild()
     queries = keys[rng.integers(0, len(keys), 100)] + np.float32(0.1)
@@ -194,7 +206,7 @@ def test_rebuild_follows_keys_that_all_changed_at_once():
 def test_unwanted_actions_are_left_untouched():
     rng = np.random.default_rng(0)
     keys = clustered(rng, ACTIONS * CAPACITY)
-    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    backend = filled_and_indexed(keys, in_turn(len(keys)))
     wanted = np.array([[True, False], [False, True], [False, False]])
     found, slots = ask(backend, clustered(rng, 3), ACTIONS, NEIGHBOURS, wanted=wanted)
     assert (found[~wanted] == -7).all()
@@ -202,11 +214,11 @@ def test_unwanted_actions_are_left_untouched():
     assert (slots[wanted] >= 0).all()
 
 
-def play(backend, keys, stream, answers, *, look=False):
+def play(backend, keys, stream, answers, written, *, look=False):
     """Write and ask on, as a run does; with `look`, also ask in between without being remembered."""
     rng = np.random.default_rng(5)
     for step in range(0, len(stream) - 60, 60):
-        slots = rng.integers(0, len(keys), 60)
+        slots = in_turn(len(keys))[rng.integers(0, min(len(keys), written + step), 60)]
         keys[slots] = stream[step : step + 60]
         backend.put(slots)
         for query in stream[step + 60 : step + 90, None]:
@@ -220,18 +232,18 @@ def run(moments, *, look=False, restart=False):
     rng = np.random.default_rng(0)
     keys = np.zeros((ACTIONS * CAPACITY, 16), np.float32)
     backend = Approximate(keys, ACTIONS, NEIGHBOURS, seed=3)
-    order = rng.permutation(len(keys))
+    order = in_turn(len(keys))
     stream = clustered(rng, 3 * len(keys), 16)
     keys[order[: moments[0]]] = stream[: moments[0]]
     backend.put(order[: moments[0]])
     answers = []
-    play(backend, keys, stream[moments[0] : moments[1]], answers, look=look)
+    play(backend, keys, stream[moments[0] : moments[1]], answers, moments[0], look=look)
     if restart:
-        arrays = backend.arrays()
+        arrays, sizes = backend.arrays(), backend._sizes
         backend = Approximate(keys, ACTIONS, NEIGHBOURS, seed=3)
-        backend.restore(arrays)
-    play(backend, keys, stream[moments[1] : moments[1] + 6000], answers)
-    return np.concatenate(answers), (backend.recall_estimate, backend.effort)
+        backend.restore(arrays, sizes)
+    play(backend, keys, stream[moments[1] : moments[1] + 6000], answers, moments[1])
+    return np.concatenate(answers), (backend.recall_estimate, backend.share)
 
 
 @pytest.mark.parametrize("moments", [(1000, 3000), (8100, 9000), (9000, 14000)])
@@ -246,21 +258,19 @@ def test_runs_repeat_whether_looked_at_or_resumed(moments):
 def test_the_needed_effort_and_margin_find_a_neighbour_and_less_does_not():
     rng = np.random.default_rng(0)
     keys = atari_like(rng, ACTIONS * CAPACITY)
-    index = filled_and_indexed(keys, rng.permutation(len(keys)))._index
+    index = filled_and_indexed(keys, in_turn(len(keys)))._rebuilder.index
     queries = atari_like(rng, 40)
     _, slots = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
-    nobody = np.full((ACTIONS, 3 * NEIGHBOURS), -1)
-    sizes = np.full(ACTIONS, CAPACITY)
     complete = []
     for query, neighbours in zip(queries, slots, strict=True):
         for action in range(ACTIONS):
-            efforts, margins = index.needed(query, action, neighbours[action], CAPACITY)
+            efforts, margins = index.needed(query, action, neighbours[action])
             effort, margin = efforts.max(), margins.max()
             rounded = margin + 0.05  # a sketch's distance is a sum of rounded numbers
             for tried in ((effort, rounded), (0.9 * effort, rounded), (effort, rounded - 0.2), (1.0, margin - 0.2)):
                 answer = np.empty((1, ACTIONS, NEIGHBOURS), np.float32), np.empty((1, ACTIONS, NEIGHBOURS), np.int64)
                 wanted = np.arange(ACTIONS)[None] == action
-                index.nearest(query[None], wanted, *answer, False, *tried, nobody, nobody[:, :0], NO_FOLLOWERS, sizes)
+                index.nearest(query[None], wanted, *answer, False, Effort(*map(float, tried)), NO_HINTS)
                 complete.append(np.isin(neighbours[action], answer[1][0, action]).all())
     both, less_effort, less_margin, much_effort = np.reshape(complete, (-1, 4)).mean(0)
     assert both == 1
@@ -282,12 +292,13 @@ def recall_along_earlier_episodes(followers):
     keys[slots] = moments
     backend = filled(keys, slots)
     if not followers:
-        backend._followers[:] = -1
+        backend._hints._known.followers[:] = -1
     queries = (places[np.arange(300) % 13] + rng.standard_normal(48)).astype(np.float32)
-    wanted, sizes = np.ones((1, ACTIONS), np.bool_), np.full(ACTIONS, CAPACITY)
+    wanted, effort = np.ones((1, ACTIONS), np.bool_), Effort(0.0, 1.0)
     found, found_slots = np.empty((300, 1, ACTIONS, NEIGHBOURS), np.float32), np.empty((1, ACTIONS, NEIGHBOURS), int)
     for query, answer in zip(queries, found, strict=True):
-        backend._index.nearest(query[None], wanted, answer, found_slots, True, 0.0, 1.0, *backend._known, sizes)
+        index = backend._rebuilder.index
+        index.nearest(query[None], wanted, answer, found_slots, True, effort, backend._hints.handle)
     best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
     return recall(found[:, 0], best)
 
@@ -297,16 +308,17 @@ def test_what_came_next_in_earlier_episodes_is_found_without_effort():
     assert 1 - with_followers < (1 - without) / 4
 
 
-@pytest.mark.parametrize(("effort", "renewed"), [(1 / 64, 2.0), (1 / 8, 2.0), (1 / 4, 1.0), (1 / 2, 0.5), (1.0, 0.5)])
-def test_an_index_is_renewed_the_sooner_the_more_its_searches_look_at(monkeypatch, effort, renewed):
-    monkeypatch.setattr(approximate, "RENEWED_AT", ACTIONS * CAPACITY / 4)
+@pytest.mark.parametrize(("share", "rebuilt"), [(1 / 64, 2.0), (1 / 8, 2.0), (1 / 4, 1.0), (1 / 2, 0.5), (1.0, 0.5)])
+def test_an_index_is_rebuilt_the_sooner_the_more_its_searches_scan(monkeypatch, share, rebuilt):
+    monkeypatch.setattr(rebuild, "TUNING", replace(TUNING, rebuilt_at=ACTIONS * CAPACITY / 4))
     rng = np.random.default_rng(0)
     keys = clustered(rng, ACTIONS * CAPACITY, 16)
-    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
-    backend._effort = effort
-    fits, until = backend._fits, renewed * len(keys) - backend._puts_since_fit
+    backend = filled_and_indexed(keys, in_turn(len(keys)))
+    backend._tuner.effort = Effort(share, 1.0)
+    keeper = backend._rebuilder
+    fits, until = keeper.fits, rebuilt * len(keys) - keeper._puts_since_fit
     writes = 0
-    while backend._fits == fits:
+    while keeper.fits == fits:
         backend.put(rng.integers(0, len(keys), 64))
         writes += 64
     assert until <= writes < until + 128
@@ -317,8 +329,8 @@ def recall_of_replay(learn):
     rng = np.random.default_rng(0)
     keys = atari_like(rng, ACTIONS * CAPACITY)
     backend = Approximate(keys, ACTIONS, NEIGHBOURS, moving=True)
-    backend.put(rng.permutation(len(keys)))
-    backend._effort = LEAST_EFFORT
+    backend.put(in_turn(len(keys)))
+    backend._tuner.effort = Effort(LEAST_SHARE, backend._tuner.effort.margin)
     found, slots = np.empty((16, ACTIONS, NEIGHBOURS), np.float32), np.empty((16, ACTIONS, NEIGHBOURS), int)
     recalls = []
     for _ in range(200):
@@ -339,18 +351,18 @@ def test_a_replayed_batch_tells_how_well_it_was_answered():
 def test_queries_that_are_not_to_be_learned_from_leave_no_trace():
     recalled, backend = recall_of_replay(learn=False)
     assert recalled < 0.97
-    assert backend.effort == LEAST_EFFORT
+    assert backend.share == LEAST_SHARE
 
 
 def test_a_rare_query_far_from_everything_does_not_raise_the_effort_for_all():
     rng = np.random.default_rng(0)
     keys = atari_like(rng, ACTIONS * CAPACITY)
-    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    backend = filled_and_indexed(keys, in_turn(len(keys)))
     efforts = []
     for step, query in enumerate(atari_like(rng, 12_000)):
-        far = step % (100 * LOOK_EVERY) == 100 * LOOK_EVERY - 1  # it is looked at as well
+        far = step % (100 * TUNING.measured_every) == 100 * TUNING.measured_every - 1  # it is looked at as well
         ask(backend, 10 * rng.standard_normal((1, 96)) if far else query[None], ACTIONS, NEIGHBOURS)
-        efforts.append(backend.effort)
+        efforts.append(backend.share)
     settled = efforts[4_000:]
     assert max(settled) < 3 * min(settled)
     assert backend.recall_estimate >= 0.98
@@ -365,7 +377,7 @@ def test_where_a_network_makes_the_keys_the_newest_are_found_wherever_they_are()
         backend = filled(keys, rng.permutation(len(keys)), moving=moving)
         for _ in range(100):
             ask(backend, clustered(rng, 1), ACTIONS, NEIGHBOURS)
-        assert backend.effort < 0.5
+        assert backend.share < 0.5
         new = np.concatenate([np.arange(60), CAPACITY + np.arange(60)])
         keys[new] = 2 * rng.standard_normal((len(new), 32))  # in the middle, where no blob is
         backend.put(new)
@@ -379,7 +391,7 @@ def test_where_a_network_makes_the_keys_the_newest_are_found_wherever_they_are()
 def test_keys_that_codes_no_longer_tell_apart_are_searched_by_brute_force_in_the_end():
     rng = np.random.default_rng(0)
     keys = clustered(rng, ACTIONS * CAPACITY, 16)
-    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
+    backend = filled_and_indexed(keys, in_turn(len(keys)))
     slots = np.arange(2_000)
     keys[slots] = 1e-3 * rng.standard_normal((len(slots), 16))
     backend.put(slots)
@@ -394,8 +406,8 @@ def test_keys_that_codes_no_longer_tell_apart_are_searched_by_brute_force_in_the
 def test_an_estimate_below_the_target_raises_the_effort_though_the_looks_see_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     keys = clustered(rng, ACTIONS * CAPACITY, 16)
-    backend = filled_and_indexed(keys, rng.permutation(len(keys)))
-    honest = approximate.brute_force
+    backend = filled_and_indexed(keys, in_turn(len(keys)))
+    honest = ivf_search.brute_force
 
     def nearer_than_there_are(queries, wanted, squared_distances, *rest):
         honest(queries, wanted, squared_distances, *rest)
@@ -404,12 +416,12 @@ def test_an_estimate_below_the_target_raises_the_effort_though_the_looks_see_not
     queries = clustered(rng, 3_000, 16)
     for query in queries[:1_000]:
         ask(backend, query[None], ACTIONS, NEIGHBOURS)
-    settled = backend.effort
-    monkeypatch.setattr(approximate, "brute_force", nearer_than_there_are)
+    settled = backend.share
+    monkeypatch.setattr(ivf_search, "brute_force", nearer_than_there_are)
     for query in queries[1_000:]:
         ask(backend, query[None], ACTIONS, NEIGHBOURS)
     assert settled < 0.5
-    assert backend.effort == 1.0
+    assert backend.share == 1.0
 
 
 @njit
@@ -434,13 +446,12 @@ def test_codes_tell_distances_among_keys_far_from_the_others_too():
     assert not encode(keys[-1], fit.mean, fit.axes, code)
 
 
-def recall_with(index, keys, queries, effort):
+def recall_with(index, keys, queries, share):
     """Of a search with so much effort that nothing went before."""
     shape = len(queries), ACTIONS, NEIGHBOURS
     found, slots = np.empty(shape, np.float32), np.empty(shape, np.int64)
-    nobody = np.full((ACTIONS, 3 * NEIGHBOURS), -1)
-    wanted, sizes = np.ones(shape[:2], np.bool_), np.full(ACTIONS, CAPACITY)
-    index.nearest(queries, wanted, found, slots, False, effort, 1.0, nobody, nobody[:, :0], NO_FOLLOWERS, sizes)
+    wanted = np.ones(shape[:2], np.bool_)
+    index.nearest(queries, wanted, found, slots, False, Effort(share, 1.0), NO_HINTS)
     best, _ = nearest(keys, np.ones(len(keys), np.bool_), queries, ACTIONS, NEIGHBOURS)
     return recall(found, best)
 
@@ -450,9 +461,9 @@ def test_keys_far_from_the_others_are_found_with_little_effort():
     keys = atari_like(rng, ACTIONS * CAPACITY)
     far = rng.random(len(keys)) < 0.03
     keys[far] = keys[far] * 5 + 10
-    index = filled_and_indexed(keys, rng.permutation(len(keys)))._index
+    index = filled_and_indexed(keys, in_turn(len(keys)))._rebuilder.index
     queries = keys[far][:60] + 0.01 * rng.standard_normal((60, keys.shape[1])).astype(np.float32)
-    assert recall_with(index, keys, queries, effort=0.05) >= 0.95
+    assert recall_with(index, keys, queries, share=0.05) >= 0.95
 
 
 def test_keys_far_from_the_others_are_told_apart_as_finely_as_they():
@@ -461,6 +472,6 @@ def test_keys_far_from_the_others_are_told_apart_as_finely_as_they():
     far = rng.random(len(keys)) < 0.03
     spot = 20 + 0.02 * keys.std() * rng.standard_normal((len(keys), keys.shape[1]))
     keys[far] = spot[far].astype(np.float32)  # all of them within a unit of coarse codes
-    index = filled_and_indexed(keys, rng.permutation(len(keys)))._index
+    index = filled_and_indexed(keys, in_turn(len(keys)))._rebuilder.index
     queries = keys[far][:60] + np.float32(0.01 * keys[~far].std())
-    assert recall_with(index, keys, queries, effort=0.1) >= 0.99
+    assert recall_with(index, keys, queries, share=0.1) >= 0.99

@@ -4,9 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from memec.memory.cells import Cells, cell_of
-from memec.memory.exact import CUT_ENTRIES, Exact
-from memec.memory.intrinsics import LANES, lanes_at_most
+from memec.memory.compiled.intrinsics import LANES, lanes_at_most
+from memec.memory.exact import Exact
+from memec.memory.exact.cells import Cells, cell_of
+from memec.memory.search import FEWEST_CUT
 
 from .oracle import ask, nearest
 
@@ -77,7 +78,7 @@ def test_agrees_with_brute_force_on_any_table(seed, capacity, dimensions, kind, 
 @pytest.mark.parametrize("dimensions", [2, 6])
 def test_agrees_with_brute_force_when_cut_into_cells(kind, dimensions):
     rng = np.random.default_rng(0)
-    capacity = CUT_ENTRIES
+    capacity = FEWEST_CUT
     target = table(rng, capacity, dimensions, kind)
     if kind == "walk":
         target = (0.1 * target.cumsum(0)).astype(np.float32)
@@ -95,7 +96,7 @@ def test_agrees_with_brute_force_when_cut_into_cells(kind, dimensions):
 
 
 def test_ties_come_in_order_of_their_slots():
-    keys = np.zeros((4 * CUT_ENTRIES, 2), np.float32)
+    keys = np.zeros((4 * FEWEST_CUT, 2), np.float32)
     exact = Exact(keys, 2, 3)
     exact.put(np.random.default_rng(0).permutation(len(keys)))
     _, slots = ask(exact, np.ones((1, 2)), 2, 3)
@@ -113,7 +114,7 @@ def test_distances_too_large_for_float32_still_count_as_entries():
 
 def test_an_action_with_few_entries_beside_full_ones_is_found():
     rng = np.random.default_rng(0)
-    capacity = 2 * CUT_ENTRIES
+    capacity = 2 * FEWEST_CUT
     keys = table(rng, capacity, 4, "normal")
     present = np.ones(len(keys), np.bool_)
     present[capacity + 3 : 2 * capacity] = False
@@ -140,7 +141,7 @@ def test_unwanted_actions_are_left_untouched():
 
 def test_answers_do_not_depend_on_how_the_table_was_filled_or_asked_before():
     rng = np.random.default_rng(0)
-    keys = table(rng, CUT_ENTRIES, 4, "grid")
+    keys = table(rng, FEWEST_CUT, 4, "grid")
     queries = table(rng, 10, 4, "grid")
     at_once, bit_by_bit = (Exact(keys, ACTIONS, NEIGHBOURS) for _ in range(2))
     at_once.put(np.arange(len(keys)))
@@ -148,7 +149,7 @@ def test_answers_do_not_depend_on_how_the_table_was_filled_or_asked_before():
         bit_by_bit.put(part)
         ask(bit_by_bit, queries[:1], ACTIONS, NEIGHBOURS)
     restored = Exact(keys, ACTIONS, NEIGHBOURS)
-    restored.restore(bit_by_bit.arrays())
+    restored.restore(bit_by_bit.arrays(), np.full(ACTIONS, FEWEST_CUT))
     expected = ask(at_once, queries, ACTIONS, NEIGHBOURS)
     for backend in (bit_by_bit, restored):
         for remember in (False, True):
@@ -159,7 +160,7 @@ def test_answers_do_not_depend_on_how_the_table_was_filled_or_asked_before():
 
 def test_rebuild_follows_keys_that_all_changed_in_place():
     rng = np.random.default_rng(0)
-    keys = table(rng, CUT_ENTRIES, 4, "normal")
+    keys = table(rng, FEWEST_CUT, 4, "normal")
     present = rng.random(len(keys)) < 0.7
     exact = Exact(keys, ACTIONS, NEIGHBOURS)
     exact.put(np.flatnonzero(present))
@@ -204,12 +205,12 @@ def test_cells_hold_equally_many_keys_and_are_cut_where_they_spread_most(dimensi
 
 def test_a_table_is_cut_into_more_cells_as_it_fills():
     rng = np.random.default_rng(0)
-    keys = rng.standard_normal((ACTIONS * 4 * CUT_ENTRIES, 4)).astype(np.float32)
+    keys = rng.standard_normal((ACTIONS * 4 * FEWEST_CUT, 4)).astype(np.float32)
     backend = Exact(keys, ACTIONS, NEIGHBOURS)
     entries_per_cell = []
     for slots in np.array_split(rng.permutation(len(keys)), 100):
         backend.put(slots)
-        entries = np.count_nonzero(backend.arrays()["present"])
-        if entries >= CUT_ENTRIES:
-            entries_per_cell.append(entries / len(backend.filing[5]))
+        entries = np.count_nonzero(backend.filing.lists.places[:, 0] >= 0)
+        if entries >= FEWEST_CUT:
+            entries_per_cell.append(entries / len(backend.filing.lists.heads))
     assert max(entries_per_cell) < 150

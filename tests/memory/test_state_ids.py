@@ -31,7 +31,7 @@ def restored(arrays: dict[str, Any], settings: MemorySettings, actions: int = 1)
 
 def longest_search(memory: Memory) -> int:
     """Return the length of the longest row of places in use, which no search passes."""
-    return int(np.diff(np.flatnonzero(memory._places == 0)).max())
+    return int(np.diff(np.flatnonzero(memory._table.places == 0)).max())
 
 
 @pytest.mark.parametrize("same", [0, 1])
@@ -40,7 +40,9 @@ def test_ids_that_share_a_word_are_told_apart(same: int) -> None:
     state_ids = np.random.default_rng(1).integers(0, MASK, (count, 2), np.uint64)
     state_ids[:, same] = 7
     memory = restored(*arrays_of(state_ids))
-    assert all(tables.find(*state_ids[slot], 0, count, memory.state_ids, memory._places) == slot for slot in range(99))
+    assert all(
+        tables.find(*state_ids[slot], 0, count, memory.state_ids, memory._table.places) == slot for slot in range(99)
+    )
     assert longest_search(memory) < 200
 
 

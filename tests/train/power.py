@@ -2,7 +2,8 @@
 
 A process that is killed loses nothing it has written, for the system writes it later. A power cut loses what was not
 synced, in any order: the content of a file, or its name in its folder. This records what a short run does to the disk,
-builds the disk for every moment of it with some of what was not synced missing or torn, and goes on with the run there.
+builds the disk for every moment of it with up to two things that were not synced missing or torn, and looks which
+checkpoint is chosen there. Of the states that a resume cannot tell apart, one is gone on with to the end.
 
 `python -m tests.train.power` tries all states, `make torture` does so; the tests try some.
 """
@@ -10,16 +11,17 @@ builds the disk for every moment of it with some of what was not synced missing 
 import argparse
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
-from itertools import combinations
+from functools import cache
+from itertools import combinations, compress
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -30,6 +32,7 @@ from memec.train import RunFolder
 from memec.train.background import Background
 from memec.train.checkpoint import Checkpoints, CheckpointSettings
 from memec.train.events import Event
+from memec.train.run_folder import COLUMNS
 
 from .torture import compare
 
@@ -61,14 +64,18 @@ class Write(NamedTuple):
     content: bytes
     length: int
 
-    def onto(self, before: bytes) -> bytes:
-        """Return what is in the file afterwards; what was lost before the place reads as zeros."""
-        return (before[: self.place].ljust(self.place, b"\0") + self.content)[: self.length]
-
-    def torn(self) -> "Write":
-        """Return the write with only half of it done."""
-        half = self.content[: len(self.content) // 2]
-        return self._replace(content=half, length=self.place + len(half))
+    def torn(self) -> list["Write"]:
+        """Return the write as it may be when part of it was done: cut off, or as long as it is with zeros in places."""
+        if not self.content:
+            return []
+        half = len(self.content) // 2
+        cut = [self.content[:half], self.content[:-1]]
+        holes = [
+            bytes(len(self.content)),
+            bytes(half) + self.content[half:],
+            self.content[:half].ljust(2 * half, b"\0"),
+        ]
+        return [self._replace(content=content, length=self.place + len(content)) for content in [*cut, *holes]]
 
 
 class Names(NamedTuple):
@@ -93,6 +100,12 @@ class Promise(NamedTuple):
 Operation = Write | Names | Sync | Promise
 
 
+@cache
+def written(write: Write, before: bytes) -> bytes:
+    """Return what is in a file after a write; what was lost before its place reads as zeros."""
+    return (before[: write.place].ljust(write.place, b"\0") + write.content)[: write.length]
+
+
 @dataclass
 class Tree:
     """What is on a disk: contents by file, and the names in each folder."""
@@ -105,7 +118,7 @@ class Tree:
 
     def do(self, operation: Operation) -> None:
         if isinstance(operation, Write):
-            self.contents[operation.file] = operation.onto(self.contents.get(operation.file, b""))
+            self.contents[operation.file] = written(operation, self.contents.get(operation.file, b""))
         elif isinstance(operation, Names):
             names = self.folders.setdefault(operation.folder, {})
             for name, what in operation.names.items():
@@ -203,9 +216,9 @@ class State(NamedTuple):
 
 
 def states(recorder: Recorder) -> Iterator[State]:
-    """Yield each different state, for a cut after each operation: all, none, or all but one or two of what is not safe.
+    """Yield each different state, for a cut after each operation: all that is not safe, nothing of it, or all but two.
 
-    Besides, each write that is not safe is torn.
+    Of these two, each may be missing or torn.
     """
     safe, pending = Tree(), list[Write | Names]()
     promised = -1
@@ -214,47 +227,57 @@ def states(recorder: Recorder) -> Iterator[State]:
         if isinstance(operation, Promise):
             promised = operation.step
         elif isinstance(operation, Sync):
-            for done in pending:
-                if operation.what == (done.file if isinstance(done, Write) else done.folder):
-                    safe.do(done)
-            pending = [
-                done for done in pending if operation.what != (done.file if isinstance(done, Write) else done.folder)
-            ]
+            synced = [operation.what == (done.file if isinstance(done, Write) else done.folder) for done in pending]
+            for done in compress(pending, synced):
+                safe.do(done)
+            pending = [done for done, gone in zip(pending, synced, strict=True) if not gone]
         else:
             pending.append(operation)
-        for what, done in _outcomes(pending):
+        for what, outcome in _outcomes(pending):
             disk = safe.copy()
-            for one in done:
+            for one in outcome:
                 disk.do(one)
             files = disk.files(recorder.folders)
-            digest = sha256(repr((promised, sorted(files.items()))).encode()).digest()
-            if digest not in known:
-                known.add(digest)
+            key = promised, frozenset(files.items())
+            if key not in known:
+                known.add(key)
                 yield State(files, promised, f"after operation {number} {what}")
 
 
 def _outcomes(pending: list[Write | Names]) -> Iterator[tuple[str, list[Write | Names]]]:
     """Yield what may have been done of what is not safe."""
     yield "nothing more is there", []
-    for count in (0, 1, 2):
-        for lost in combinations(range(len(pending)), count):
-            yield f"all but {lost} of {len(pending)}", [one for at, one in enumerate(pending) if at not in lost]
-    for at, one in enumerate(pending):
-        if isinstance(one, Write):
-            yield f"{at} of {len(pending)} is torn", [*pending[:at], one.torn(), *pending[at + 1 :]]
+    yield f"all of {len(pending)} is there", pending
+    harms: list[tuple[int, list[Write | Names]]] = []  # at each place what may be there instead
+    for place, one in enumerate(pending):
+        harms += [(place, [])] + [(place, [torn]) for torn in (one.torn() if isinstance(one, Write) else [])]
+    for chosen in [*((harm,) for harm in harms), *combinations(harms, 2)]:
+        instead = dict(chosen)
+        if len(instead) == len(chosen):
+            what = " and ".join(f"{place} {'torn' if there else 'missing'}" for place, there in chosen)
+            yield (
+                f"{what} of {len(pending)}",
+                [one for place, whole in enumerate(pending) for one in instead.get(place, [whole])],
+            )
 
 
-def make(agent: str) -> Any:
-    made: Callable[..., Any] = AGENTS[agent]
-    return made("CartPole-v1", seed=3, **SETTINGS[agent])
+class Kind(NamedTuple):
+    """Which run is done."""
+
+    agent: str
+    seed: int = 3
+
+    def make(self) -> Any:
+        made: Callable[..., Any] = AGENTS[self.agent]
+        return made("CartPole-v1", seed=self.seed, **SETTINGS[self.agent])
 
 
-def whole_run(agent: str, folder: Path) -> None:
+def whole_run(kind: Kind, folder: Path) -> None:
     """Do the run that nothing happens to."""
-    make(agent).learn(STEPS, run=folder, evaluate_every=60, evaluation_episodes=1)
+    kind.make().learn(STEPS, run=folder, evaluate_every=60, evaluation_episodes=1)
 
 
-def record(agent: str, root: Path) -> Recorder:
+def record(kind: Kind, root: Path) -> Recorder:
     """Do the run with checkpoints, stopped once on its way, and record it."""
     recorder = Recorder(root)
 
@@ -265,7 +288,7 @@ def record(agent: str, root: Path) -> Recorder:
     often = CheckpointSettings(every_steps=EVERY)
     with recorder.recording(), _writing_later(), _promising(recorder):
         run = root / "runs" / "run"
-        make(agent).learn(
+        kind.make().learn(
             STEPS,
             run=run,
             evaluate_every=60,
@@ -273,7 +296,7 @@ def record(agent: str, root: Path) -> Recorder:
             checkpoint=often,
             callback=look,
         )
-        make(agent).learn(STEPS, resume=run, checkpoint=often, callback=lambda _: recorder.look())
+        kind.make().learn(STEPS, resume=run, checkpoint=often, callback=lambda _: recorder.look())
     return recorder
 
 
@@ -320,63 +343,107 @@ def _writing_later() -> Iterator[None]:
         yield
 
 
-def go_on(agent: str, state: State, root: Path, whole: Path) -> None:
-    """Build the disk of a state and take its run to the end, or raise an error if that goes wrong."""
+def build(state: State, root: Path) -> None:
+    """Make the disk of a state; what would be the same as before stays."""
+    before = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    for path in before - state.files.keys():
+        (root / path).unlink()
     for path, content in state.files.items():
         if content is None:
-            (root / path).mkdir()
-        else:
+            (root / path).mkdir(exist_ok=True)
+        elif path not in before or (root / path).read_bytes() != content:
             (root / path).write_bytes(content)
-    run = root / "runs" / "run"
+
+
+def chosen(state: State, run: Path) -> Hashable:
+    """Raise an error if a run is set back; return all that can make a difference to a resume, None if nothing is there.
+
+    It reads the checkpoint it goes on from, and of the CSV files as much as that checkpoint knows. Of what was torn or
+    is newer it sees that it is there.
+    """
     if not (run / "run.json").is_file():
         assert state.promised < 0, f"the run is gone, {state.lost}"
-        return
-    with warnings.catch_warnings(record=True):
-        warnings.simplefilter("always")
-        try:
-            folder = RunFolder.open(run)
-            at = int(folder.checkpoints.newest(folder.record()["id"]).file.stem.removeprefix("step-"))
-        except MemecError:
-            at = 0
-        assert at >= state.promised, f"the run is set back from step {state.promised} to {at}, {state.lost}"
-        make(agent).learn(STEPS, resume=run)
+        return None
+    folder = RunFolder.open(run)
+    at, positions = 0, dict.fromkeys(COLUMNS, (0, ""))
+    with suppress(MemecError):
+        _, about, file = folder.checkpoints.newest(folder.record()["id"])
+        at, positions = int(file.stem.removeprefix("step-")), about["files"]
+    assert at >= state.promised, f"the run is set back from step {state.promised} to {at}, {state.lost}"
+    there = []
+    for path, content in state.files.items():
+        name = re.sub(r"\.[0-9a-f]{8}$", "", path)
+        if name != path or content is None:
+            there.append((name, ""))  # half-written: removed, whatever it is
+        elif Path(path).name in (*COLUMNS, "diary.jsonl"):
+            length = positions.get(Path(path).name, (0, ""))[0]
+            there.append((name, content[:length], len(content) > length, content[-1:] == b"\n"))
+        else:
+            there.append((name, content))
+    return at, frozenset(there)
+
+
+def go_on(kind: Kind, state: State, run: Path, whole: Path) -> None:
+    """Take the run of a state to the end, or raise an error if that goes wrong."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kind.make().learn(STEPS, resume=run)
     try:
         compare(whole, run)
     except AssertionError as error:
         raise AssertionError(f"{error}, {state.lost}") from None
 
 
-def cut_the_power(agent: str, home: Path, most: int | None = None) -> tuple[int, int]:
-    """Try the states of an agent's run, or as many of them by chance; return how many, and of how many."""
-    whole_run(agent, home / "whole")
+class Tally(NamedTuple):
+    """What was tried of a run."""
+
+    states: int
+    there_are: int
+    resumed: int
+
+
+def cut_the_power(kind: Kind, home: Path, most: int | None = None, resumes: int | None = None) -> Tally:
+    """Try the states of a run, or as many of them by chance, and go on with one of each kind."""
+    whole_run(kind, home / "whole")
     (home / "recorded").mkdir()
-    found = list(states(record(agent, home / "recorded")))
+    found = list(states(record(kind, home / "recorded")))
     tried = found if most is None else random.Random(0).sample(found, min(most, len(found)))
+    disk, known = home / "disk", set[Hashable]()
+    disk.mkdir()
     for state in tried:
-        disk = home / "disk"
-        disk.mkdir()
-        go_on(agent, state, disk, home / "whole")
-        shutil.rmtree(disk)
-    return len(tried), len(found)
+        build(state, disk)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            seen = chosen(state, disk / "runs" / "run")
+        if seen is not None and seen not in known and (resumes is None or len(known) < resumes):
+            known.add(seen)
+            go_on(kind, state, disk / "runs" / "run", home / "whole")
+            shutil.rmtree(disk)
+            disk.mkdir()
+    return Tally(len(tried), len(found), len(known))
 
 
 def main() -> None:
-    """Try all states of every agent and say how many there were."""
+    """Try all states of the runs of every agent and say how many there were."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", nargs="*", default=list(OWN))
-    parser.add_argument("--most", type=int, help="states per agent; default: all")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[3, 4])
+    parser.add_argument("--most", type=int, help="states per run; default: all")
     parser.add_argument("--folder", help="where the disks are built; default: the system's temporary folder")
     options = parser.parse_args()
     total = 0
-    for agent in options.agents:
+    for kind in [Kind(agent, seed) for agent in options.agents for seed in options.seeds]:
         home, began = Path(tempfile.mkdtemp(prefix="memec-power-", dir=options.folder)), time.monotonic()
         try:
-            tried, there_are = cut_the_power(agent, home, options.most)
+            tally = cut_the_power(kind, home, options.most)
         finally:
             shutil.rmtree(home)
-        total += tried
-        seconds = time.monotonic() - began
-        print(f"{agent}: {tried:,} of {there_are:,} power cuts, {seconds:.0f} s: identical", flush=True)
+        total += tally.states
+        print(
+            f"{kind.agent}, seed {kind.seed}: {tally.states:,} of {tally.there_are:,} power cuts, "
+            f"{tally.resumed:,} kinds of them gone on with, {time.monotonic() - began:.0f} s: identical",
+            flush=True,
+        )
     print(f"{total:,} power cuts: every run went on from what was synced, and ended as if nothing had happened")
 
 

@@ -1,6 +1,8 @@
 """Files are written whole or not at all, and read without trust."""
 
+import errno
 import json
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,17 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
         half.write(b"half of it")
         raise RuntimeError
     assert read_json(file) == {"old": True} and list(tmp_path.iterdir()) == [file]
+
+
+def test_names_that_may_not_last_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that could not be opened is not synced: a checkpoint in it must not be taken for safe."""
+
+    def no_more(*_: Any) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "open", no_more)
+    with pytest.raises(OSError, match="Too many open files"):
+        write_json(tmp_path / "file.json", {})
 
 
 def test_a_link_is_replaced_rather_than_followed(tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ from . import power
 
 @pytest.mark.parametrize("agent", OWN)
 def test_a_run_whose_power_is_cut_goes_on_from_its_newest_checkpoint(agent: str, tmp_path: Path) -> None:
-    tried, there_are = power.cut_the_power(agent, tmp_path, most=8)
-    assert tried == 8 and there_are > 200
+    tally = power.cut_the_power(power.Kind(agent), tmp_path, most=120, resumes=4)
+    assert tally.states == 120 and tally.there_are > 1_000 and tally.resumed == 4
 
 
 def test_with_only_what_was_synced_no_checkpoint_is_missing(tmp_path: Path) -> None:
-    recorder = power.record("mfec", tmp_path)
+    recorder = power.record(power.Kind("mfec"), tmp_path)
     strict = [state for state in power.states(recorder) if "nothing more" in state.lost]
     assert sum(state.promised > 0 for state in strict) > 5
     for state in strict:

@@ -32,7 +32,9 @@ def test_a_plain_table_is_taken_in_and_replaced(tmp_path: Path) -> None:
     assert not (tmp_path / PLAIN_TABLE).exists()
 
 
-@pytest.mark.parametrize("spoilt", [b"", b"no such file", gzip.compress(b"x" * 100)[:-9]])
+@pytest.mark.parametrize(
+    "spoilt", [b"", b"no such file", gzip.compress(b"x" * 100)[:-9]], ids=["empty", "other", "cut"]
+)
 def test_a_torn_table_is_named(tmp_path: Path, spoilt: bytes) -> None:
     (tmp_path / TABLE).write_bytes(spoilt)
     if not spoilt:

@@ -14,7 +14,6 @@ import memec as package
 from memec.agents import MFEC
 from memec.errors import MemecError
 from memec.memory import Memory, MemorySettings
-from memec.memory.blocks import remove
 from memec.train.files import read_arrays, write_arrays
 from tests.command import Memec
 
@@ -141,7 +140,7 @@ def indexed() -> tuple[Memory, dict[str, Any]]:
 
 def filled_memory(**kind: Any) -> tuple[Memory, dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memec.memory.approximate.SMALL", 100)
+        patch.setattr("memec.memory.ivf.rebuild.FEWEST_INDEXED", 100)
         memory = Memory(MemorySettings(capacity=400, search="approximate"), 2, 40, seed=1, **kind)
         rng = np.random.default_rng(0)
         for _ in range(30):
@@ -161,7 +160,7 @@ def test_a_memory_with_an_index_comes_back(indexed: tuple[Memory, dict[str, Any]
         np.testing.assert_array_equal(array, arrays[name], err_msg=name)
 
 
-BOOKS = ["chains", "members", "nexts", "places", "free", "group_begins", "lagging_slots", "points"]
+BOOKS = ["slots", "lengths", "group_begins", "fine", "lagging_slots"]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +199,15 @@ def test_no_number_in_the_books_of_an_index_leads_out_of_it(indexed: tuple[Memor
 
 @pytest.mark.parametrize(
     ("name", "place", "value"),
-    [("index.sketch_error", 0, -1), ("index.sketch_error", 0, np.nan), ("measures", 1, np.inf), ("measures", 0, -1)],
+    [
+        ("index.error", 0, -1),
+        ("index.error", 0, np.nan),
+        ("measures", 1, np.inf),
+        ("measures", 0, -1),
+        ("measures", 0, 0.0),
+        ("measures", 0, 1.5),
+        ("tuner", 0, 2**63 - 1),
+    ],
 )
 def test_a_search_whose_measures_are_no_numbers_is_refused(
     indexed: tuple[Memory, dict[str, Any]], name: str, place: int, value: float
@@ -218,7 +225,7 @@ def test_a_search_that_remembers_what_is_not_there_is_refused(
 ) -> None:
     memory, arrays = indexed
     changed = arrays[f"search.{name}"].copy()
-    changed.flat[0] = np.flatnonzero(~arrays["search.present"])[0]
+    changed.flat[0] = np.flatnonzero(~arrays["present"])[0]
     with pytest.raises(MemecError, match="not present"):
         Memory(memory.settings, 2, 40, seed=1).restore(arrays | {f"search.{name}": changed})
 
@@ -227,22 +234,20 @@ def test_a_search_whose_index_lacks_an_entry_that_it_remembers_is_refused(
     indexed: tuple[Memory, dict[str, Any]],
 ) -> None:
     memory, arrays = indexed
-    books = {name: arrays[f"search.index.{name}"].copy() for name in ("chains", "members", "nexts", "places", "free")}
-    forgotten = int(arrays["search.last_candidates"].max())
-    remove(forgotten, *books.values())
-    changed = {f"search.index.{name}": array for name, array in books.items()}
-    with pytest.raises(MemecError, match="never filed"):
+    slots, lengths = arrays["search.index.slots"], arrays["search.index.lengths"].copy()
+    forgotten = int(np.flatnonzero(slots == arrays["search.last_candidates"].max())[0])
+    lengths[np.searchsorted(lengths.cumsum(), forgotten, "right")] -= 1
+    changed = {"search.index.slots": np.delete(slots, forgotten), "search.index.lengths": lengths}
+    with pytest.raises(MemecError, match="never added"):
         Memory(memory.settings, 2, 40, seed=1).restore(arrays | changed)
 
 
 def test_a_search_with_entries_among_those_of_other_actions_is_refused() -> None:
-    memory, arrays = filled_memory(replace_known_keys=True)  # each action has chains of its own
-    chains, places = arrays["search.index.chains"].copy(), arrays["search.index.places"].copy()
-    chains[[0, 1]] = chains[[1, 0]]
-    first, second = (places[:, 0] == 0), (places[:, 0] == 1)
-    assert first.any() and second.any()
-    places[first, 0], places[second, 0] = 1, 0
+    memory, arrays = filled_memory(replace_known_keys=True)  # each action has lists of its own
+    lengths = arrays["search.index.lengths"].copy()
+    pair = 2 * int(np.flatnonzero(lengths[::2] != lengths[1::2])[0])  # the lists of a cluster, one for each action
+    lengths[[pair, pair + 1]] = lengths[[pair + 1, pair]]
     with pytest.raises(MemecError, match="among those of other actions"):
         Memory(memory.settings, 2, 40, seed=1, replace_known_keys=True).restore(
-            arrays | {"search.index.chains": chains, "search.index.places": places}
+            arrays | {"search.index.lengths": lengths}
         )

@@ -241,11 +241,11 @@ def main() -> None:
 
 def make_everything_small() -> None:
     """Let short runs meet what otherwise needs long ones: several segments of a replay, an approximate index."""
-    from memec.memory import approximate
+    from memec.memory.ivf import rebuild
     from memec.train import journal
 
     journal.SMALL_ROWS = 25
-    approximate.SMALL = 64
+    rebuild.FEWEST_INDEXED = 64
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
 """What every agent offers: `learn`, `predict`, `save` and `load`, as users know them from Stable-Baselines3."""
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from zlib import crc32
@@ -12,10 +10,19 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from memec.agents import for_users
 from memec.agents.exploring import Decisions, ExploringSettings
-from memec.agents.file import FORMAT, environment_of, made_from, refuse_other_formats
-from memec.agents.lanes import Part as Part
-from memec.agents.lanes import arrays_of, lanes_of, refuse_unless_ready, restore_lanes
+from memec.agents.file import FORMAT, environment_of, made_from, refuse_other_formats, refuse_other_parts
+from memec.agents.file import Part as Part
+from memec.agents.for_users import (
+    Callback,
+    evaluated,
+    evaluation_worlds_of,
+    settings_to_go_on_with,
+    together,
+    world_to_go_on_in,
+)
+from memec.agents.lanes import SideBySide, arrays_of, restore_lanes
 from memec.agents.lookups import LookUps
 from memec.agents.memories import Memories, Thought
 from memec.agents.pictures import NoPictures, Pictures
@@ -24,9 +31,8 @@ from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make_again
 from memec.errors import MemecError, NotFiniteError, saying_what_is_wrong
 from memec.explore import AnyStrategy, Belief, Strategy, in_use, taken_up
-from memec.foreign import ForeignSettings
 from memec.train.checkpoint import CheckpointSettings
-from memec.train.events import Event
+from memec.train.events import Evaluation, Event
 from memec.train.files import Arrays, part_of, read_arrays, write_arrays
 from memec.train.journal import Experience, Nothing
 from memec.train.lanes import Lockstep
@@ -34,13 +40,13 @@ from memec.train.loop import Loop, TrainingSettings
 from memec.train.protocol import AskStateId, GreedyPolicy, Observation, StateId
 from memec.train.run_folder import RunFolder
 from memec.train.seeds import Seeds
-from memec.train.training import begin_run, carry_out, settings_to_go_on_with, worlds_to_evaluate_in
+from memec.train.training import begin_run, carry_out
 
 Shapes = Mapping[str, tuple[int, ...]]
 Env = str | gymnasium.Env[Any, Any] | gymnasium.vector.VectorEnv[Any, Any, Any] | World
 
 
-class Agent(ABC):
+class Agent(SideBySide, ABC):
     """An agent in its world. What it is made of is its `settings`; what it has learned is its `arrays()`."""
 
     name: ClassVar[str]
@@ -58,13 +64,15 @@ class Agent(ABC):
         environments: int = 1,
         engine: Engine = "auto",
         settings: Any = None,
+        env_kwargs: Mapping[str, Any] | None = None,
         **changes: Any,
     ) -> None:
         """Take the settings that suit the environment's kind of observation, unless others are given, with changes.
 
-        With `environments`, or in a vector environment, the agent plays in several side by side; `engine` says where.
+        `env_kwargs` are what the environment of an id is made with. With `environments`, or in a vector environment,
+        the agent plays in several side by side; `engine` says where.
         """
-        self.world, worlds = world_and_lanes(env, environments, engine)
+        self.world, worlds = world_and_lanes(env, environments, engine, env_kwargs or {})
         self.environments = 1 if worlds is None else len(worlds.worlds)
         self._owns_world = isinstance(env, str)
         described, strategy = taken_up(explore)
@@ -79,15 +87,11 @@ class Agent(ABC):
         stream = f"{self.name} {self.explore.name.removesuffix('-auto')}"
         self.generator = self.seeds.generator("agent", crc32(stream.encode()))
         self.decisions = Decisions(self.explore, self.generator)
-        if worlds is not None:
-            if type(self).beside is Agent.beside:
-                raise MemecError(f"{self.name} learns in one environment at a time: leave environments=... out.")
-            refuse_unless_ready(self.decisions, self.settings, self.environments)
+        self.refuse_unless_ready()
         self.lookups = LookUps(self.decisions, self.beliefs)
         self._prediction_generator = self.seeds.generator("prediction")
-        self._loop = (
-            Loop(self, self.world, self.seeds) if worlds is None else Lockstep(self, worlds, self.seeds, engine)
-        )
+        several = worlds and Lockstep(self, worlds, self.seeds, engine)
+        self._loop = several or Loop(self, self.world, self.seeds)
 
     # --- what an algorithm fills in ---------------------------------------------------------------------------------
 
@@ -111,21 +115,6 @@ class Agent(ABC):
     def parts(self) -> Mapping[str, Part]:
         """Return all that learns, and the episode under way, by names that tell them apart in a file."""
 
-    def beside(self, lane: int) -> Self:
-        """Return the agent in a further environment: a copy that shares what learns and has an episode of its own."""
-        raise NotImplementedError
-
-    def episode_parts(self) -> Mapping[str, Part]:
-        """Return those parts of which every environment has its own."""
-        return {}
-
-    def act_each(
-        self, lanes: Sequence[Self], observations: Sequence[Observation], state_ids: Sequence[AskStateId]
-    ) -> list[int]:
-        """Choose an action to learn from in each of several environments, in this order."""
-        each = zip(lanes, observations, state_ids, strict=True)
-        return [lane.act(observation, state_id) for lane, observation, state_id in each]
-
     def experience(self) -> Experience:
         """Return what is learned from again and again, where there is such a thing: a replay of gigabytes, maybe.
 
@@ -148,11 +137,6 @@ class Agent(ABC):
         return self.decisions.diagnostics([])
 
     # --- what follows from that ------------------------------------------------------------------------------------
-
-    @cached_property
-    def lanes(self) -> list[Self]:
-        """The agent in each of its environments, where they are several."""
-        return lanes_of(self) if self.environments > 1 else []
 
     def greedy_policy(self) -> GreedyPolicy:
         """Return a policy that acts as well as the agent can and changes nothing in it."""
@@ -200,7 +184,7 @@ class Agent(ABC):
         evaluate_every: int = 0,
         evaluation_episodes: int = 10,
         evaluation_env: Env | None = None,
-        callback: Callable[[Event], Any] | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
         run: str | Path | None = None,
         resume: str | Path | None = None,
         checkpoint: CheckpointSettings | None = None,
@@ -208,7 +192,8 @@ class Agent(ABC):
         """Train for so many more steps.
 
         With `evaluate_every`, the greedy policy is tried out every so many steps in an environment of its own.
-        `callback` gets every event; training stops early when it returns False. `run` names a new folder to record the
+        `callback`, one or several, gets every event (`memec.Episode`, `Evaluation`, and `Tick`, which comes by the
+        clock); training stops early when it returns False. `run` names a new folder to record the
         run in, with checkpoints. `resume` names a run to go on with, exactly where it stopped, until it has `steps`
         steps in all; the agent must have the settings and the seed of that run, and it is evaluated as before.
         Of a recorded run, Ctrl-C and SIGTERM write a checkpoint and end the call early; `steps` tells how far it came.
@@ -233,7 +218,9 @@ class Agent(ABC):
                     "environments": self.environments,
                 }
             )
-        evaluation_worlds = worlds_to_evaluate_in(evaluation_env, self.world, training)
+        evaluation_worlds = (
+            evaluation_worlds_of(self.world, evaluation_env, training) if training.evaluate_every_steps else []
+        )
         if run is not None:
             folder = begin_run(Path(run), self, training, checkpoint, preset="own")
         carry_out(
@@ -244,9 +231,32 @@ class Agent(ABC):
             checkpoint=checkpoint,
             take_up=resume is not None,
             progress=progress,
-            callback=callback,
+            callback=together(callback),
         )
         return self
+
+    def evaluate(self, episodes: int = 10, *, env: Env | None = None, seed: int | None = None) -> Evaluation:
+        """Play whole greedy episodes in fresh environments like its own, or in `env`. Changes nothing.
+
+        The same seed (default: the agent's) gives the same episodes.
+        """
+        return evaluated(self, episodes, env, seed)
+
+    def set_env(self, env: Env) -> None:
+        """Go on in another environment with the same observations and actions; the episode under way is dropped."""
+        world = world_to_go_on_in(self, env)
+        self.give_up_episode()
+        told = self._loop.snapshot()[1]
+        self.world, self._owns_world, self._loop = world, isinstance(env, str), Loop(self, world, self.seeds)
+        self._loop.skip_to(told)
+
+    def __repr__(self) -> str:
+        memories = "" if (kept := self.lookups.remembering) is None else f", {len(kept):,} memories"
+        told = f"{type(self).__name__}({self.world.id!r}, explore={self.explore.name!r}, seed={self.seed})"
+        return f"<{told}: {self.steps:,} steps{memories}>"
+
+    def __dir__(self) -> list[str]:
+        return sorted({*for_users.NAMES, *(name for name in super().__dir__() if name.startswith("__"))})
 
     def train(
         self, settings: TrainingSettings, evaluation_worlds: Sequence[World] = (), tick_every_steps: int = 0
@@ -293,6 +303,8 @@ class Agent(ABC):
 
     def recall(self, observation: Any, *, state_id: StateId | None = None) -> list[Memories]:
         """Return, for every action, the memories behind its value. Changes nothing."""
+        if self.lookups.remembering is None:
+            raise MemecError(f"{self.name} has no memories to recall: mfec, nec and vpec have.")
         fitted = self.world.observation(observation)
         if state_id is None and (ids := self.world.state_ids(fitted[None])) is not None:
             state_id = ids[0]
@@ -328,7 +340,7 @@ class Agent(ABC):
             settings = cls.settings_type.read(about["settings"])
             cls.check_claims(settings, about, {name: array.shape for name, array in arrays.items()})
             agent = cls.from_settings(env, settings, seed=int(about["seed"]), **parts)
-            agent._refuse_other_parts(settings, path)
+            refuse_other_parts(agent.settings, settings, path)
             agent._take_over(arrays, about, path)
             agent._loop.skip_to(about["loop"])
             agent.abandon_episode()
@@ -351,21 +363,11 @@ class Agent(ABC):
                 same &= made == own
             # a setting that the file does not know yet is as it was then
             settings = self.settings_type.read(about["settings"]) if same else self.settings
-            self._refuse_other_parts(settings, source)
+            refuse_other_parts(self.settings, settings, source)
             if not same or settings != self.settings:
                 raise MemecError(f"{source} belongs to an agent with other settings, another seed or environment.")
             self._take_over(arrays, about, source)
             self._loop.restore(part_of(arrays, "loop."), about["loop"])
-
-    def _refuse_other_parts(self, recorded: ExploringSettings, source: Path) -> None:
-        """Say which part that is none of memec's is missing, or is not the one that it was."""
-        for name, there in recorded:
-            here = getattr(self.settings, name)
-            if isinstance(there, ForeignSettings) and there != here:
-                was, given = (json.dumps(each.model_dump(mode="json")) for each in (there, here))
-                raise MemecError(
-                    f"{source} has the {name} {was}, which is none of memec's: pass it as {name}=..., not {given}."
-                )
 
     def _about(self) -> dict[str, Any]:
         return {
@@ -394,5 +396,4 @@ class Agent(ABC):
     @classmethod
     def from_settings(cls, env: Env, settings: Any, *, seed: int = 0, **parts: Any) -> Self:
         """Make the agent from its settings, as the command line does; parts that are none of memec's must be passed."""
-        made: Callable[..., Self] = cls
-        return made(env, settings=settings, seed=seed, **parts)
+        return cls(env, settings=settings, seed=seed, **parts)

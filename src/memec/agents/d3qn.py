@@ -47,7 +47,9 @@ class D3QN(NeuralAgent):
         self.average = WeightAverage(network(), power) if power else NoAverage(self.network)
         self.judge = self.average.network
         """The network that decides where nothing is to be learned."""
-        self.replay = transition_replay(settings.replay_capacity, fit.shape, fit.dtype, self.environments)
+        self.replay = transition_replay(
+            settings.replay_capacity, fit.shape, fit.dtype, self.world.actions, self.environments
+        )
         self.optimiser = parameter_optimiser(settings.optimiser, self.network.parameters)
 
     def act(self, observation: Observation, state_id: AskStateId) -> int:

@@ -1,12 +1,26 @@
-"""What an agent's file says about the agent, beside its arrays."""
+"""What an agent's file holds: arrays of its parts, and what it says about the agent beside them."""
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from memec.envs.recorded import EnvironmentSettings
 from memec.errors import MemecError, saying_what_is_wrong
+from memec.foreign import ForeignSettings
+from memec.settings import Settings
+from memec.train.files import Arrays
 
-FORMAT = 1
+FORMAT = 2
+
+
+class Part(Protocol):
+    """Something of an agent that learns, or that has a state."""
+
+    def arrays(self) -> Arrays:
+        """Return what `restore` needs to go on identically."""
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from what `arrays` returned."""
 
 
 def made_from(about: dict[str, Any]) -> EnvironmentSettings:
@@ -33,3 +47,14 @@ def refuse_other_formats(about: dict[str, Any], path: Path) -> None:
     if isinstance(found, int) and found > FORMAT:
         raise MemecError(f"{path} was written by a newer memec (format {found}); this one reads {FORMAT}.")
     raise MemecError(f"{path} has the format {found!r}, which this version of memec cannot read: it reads {FORMAT}.")
+
+
+def refuse_other_parts(own: Settings, recorded: Settings, source: Path) -> None:
+    """Say which part that is none of memec's is missing, or is not the one that it was."""
+    for name, there in recorded:
+        here = getattr(own, name)
+        if isinstance(there, ForeignSettings) and there != here:
+            was, given = (json.dumps(each.model_dump(mode="json")) for each in (there, here))
+            raise MemecError(
+                f"{source} has the {name} {was}, which is none of memec's: pass it as {name}=..., not {given}."
+            )

@@ -62,7 +62,7 @@ class NEC(NeuralAgent):
         rule, seed = MoveTowards(settings.memory_learning_rate), self.seeds.number("network", 1)
         self.memory = Memory(settings.memory, actions, settings.key_size, rule=rule, replace_known_keys=True, seed=seed)
         self.dictionary = Dictionary(self.memory, settings.optimiser)
-        self.replay = ReturnReplay(settings.replay_capacity, fit.shape, fit.dtype)
+        self.replay = ReturnReplay(settings.replay_capacity, fit.shape, fit.dtype, actions)
         self.optimiser = parameter_optimiser(settings.optimiser, self.network.parameters)
         columns = (
             Column("observation", fit.dtype.type, fit.shape),

@@ -90,6 +90,12 @@ class Observations:
         if self._stacked:
             self._last = self.take(np.array([end - 1]))[0] if end > first else None
 
+    def refuse_others(self, actions: NDArray[np.int16], known: range) -> None:
+        """Raise an error unless all actions that belong to these observations are known."""
+        there = actions[np.arange(self.first, self.end) % self.capacity]
+        if len(there) and not known.start <= there.min() <= there.max() < known.stop:
+            raise MemecError("The saved replay does not fit: it has other actions.")
+
     def _file(self, stack: Array) -> Ints:
         """Store the frames of a stack that are not there yet; return the numbers of all."""
         if self._last is not None and np.array_equal(stack[:-1], self._last[1:]):
@@ -126,8 +132,9 @@ class ReturnBatch(NamedTuple):
 class ReturnReplay:
     """NEC's replay of (state, action, return)."""
 
-    def __init__(self, capacity: int, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, capacity: int, shape: tuple[int, ...], dtype: Any, actions: int) -> None:
         self._observations = Observations(capacity, shape, dtype)
+        self._known = range(actions)
         self._actions = np.zeros(capacity, np.int16)
         self._returns = np.zeros(capacity, np.float64)
 
@@ -158,6 +165,7 @@ class ReturnReplay:
     def resume(self, position: Arrays) -> None:
         """Go on from a position, with the rows put back already."""
         self._observations.resume(position)
+        self._observations.refuse_others(self._actions, self._known)
 
 
 class TransitionBatch(NamedTuple):
@@ -177,22 +185,30 @@ class TransitionReplay:
     An observation without an action ends an episode that was cut off: it is a next state, and no state to learn about.
     """
 
-    def __init__(self, capacity: int, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, capacity: int, shape: tuple[int, ...], dtype: Any, actions: int) -> None:
         self._observations = Observations(capacity, shape, dtype)
+        self._known = range(NO_ACTION, actions)
+        self._count = 0
         self._actions = np.zeros(capacity, np.int16)
         self._rewards = np.zeros(capacity, np.float32)
         self._terminated = np.zeros(capacity, np.bool_)
 
     def __len__(self) -> int:
-        """How many observations have one after them."""
-        return max(0, len(self._observations) - 1)
+        """How many observations with an action have one after them."""
+        return self._count
 
     def begin(self, observation: Array, action: int) -> None:
         """Add a state and the action taken there."""
-        at = self._observations.end % self._observations.capacity
+        ring = self._observations
+        first, at = ring.first, ring.end % ring.capacity
+        self._count += self._acted(ring.end - 1, ring.end) if len(ring) else 0
+        overwritten = self._actions[at]
         self._actions[at] = action
         self._terminated[at] = False
-        self._observations.append(observation)
+        ring.append(observation)
+        if ring.first > first:  # what made room is not there any more
+            whole = ring.end - 1 - ring.capacity >= first
+            self._count -= self._acted(first + whole, ring.first) + int(whole and overwritten != NO_ACTION)
 
     def complete(self, reward: float, terminated: bool) -> None:
         """Add what the last action led to."""
@@ -217,7 +233,7 @@ class TransitionReplay:
         return ring.take(np.array([ring.end - 1]))[0] if len(ring) else None
 
     def sample(self, count: int, generator: np.random.Generator) -> TransitionBatch:
-        """Draw uniformly, with repetition."""
+        """Draw uniformly, with repetition; there must be something."""
         ring = self._observations
         numbers = generator.integers(ring.first, ring.end - 1, count)
         while (without := self._actions[numbers % ring.capacity] == NO_ACTION).any():
@@ -244,3 +260,9 @@ class TransitionReplay:
     def resume(self, position: Arrays) -> None:
         """Go on from a position, with the rows put back already."""
         self._observations.resume(position)
+        self._observations.refuse_others(self._actions, self._known)
+        self._count = self._acted(self._observations.first, self._observations.end - 1)
+
+    def _acted(self, start: int, stop: int) -> int:
+        """Return how many of these observations have an action."""
+        return int(np.count_nonzero(self._actions[np.arange(start, stop) % self._observations.capacity] != NO_ACTION))

@@ -51,10 +51,10 @@ class LaneReplay:
 
 
 def transition_replay(
-    capacity: int, shape: tuple[int, ...], dtype: Any, environments: int
+    capacity: int, shape: tuple[int, ...], dtype: Any, actions: int, environments: int
 ) -> TransitionReplay | LaneReplay:
     """Make the replay for so many environments; all of them share its capacity."""
     if environments == 1:
-        return TransitionReplay(capacity, shape, dtype)
+        return TransitionReplay(capacity, shape, dtype, actions)
     share = max(2, capacity // environments)
-    return LaneReplay([TransitionReplay(share, shape, dtype) for _ in range(environments)])
+    return LaneReplay([TransitionReplay(share, shape, dtype, actions) for _ in range(environments)])

@@ -68,6 +68,9 @@ def main() -> None:
         else:  # such as a full disk that a result was to be written to
             say(f"The system refuses: {' '.join(str(part) for part in (error.strerror, error.filename) if part)}.")
         sys.exit(2)
+    except MemoryError:
+        say("There is not enough memory: let memec have more, or let it need less, such as by --set memory.capacity=N.")
+        sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     finally:

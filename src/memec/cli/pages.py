@@ -32,14 +32,19 @@ def report(
 
 
 def watch(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, in training or finished.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A run folder, in training or finished, or a folder of runs.")
+    ],
     port: Annotated[int, typer.Option(help="The port of the page. Default: a free one.")] = 0,
     env: RunsEnvironment = None,
     explore: RunsStrategy = None,
     embed: RunsEmbedding = None,
     agent: RunsAgent = None,
 ) -> None:
-    """Open a page that shows a run live and the memories behind each decision, for this machine only."""
+    """Open a page that shows a run live and the memories behind each decision, for this machine only.
+
+    Of a folder of runs, such as a study's, it lists all with their curves; each opens by its name.
+    """
     from memec.watch.server import watch as serve
 
     serve(run, port=port, env=env, parts={"explore": explore, "embed": embed}, say=typer.echo)

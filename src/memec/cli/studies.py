@@ -143,6 +143,8 @@ def compare(
     if dry_run:
         typer.echo(studies.describe(study, workers or studies.cores()))
         return
+    import memec.report.comparison  # noqa: F401  (if what it needs is missing, that is said before the runs)
+
     status = _do(study, engine, workers, address)
     if status == 0 and index is None:
         _say_which_is_better(study.out)
@@ -193,6 +195,7 @@ def tune(
     from memec.experiments.run_settings import environment_from
     from memec.experiments.tune import SPACES, Found, Tuning, axis, write_settings
     from memec.experiments.tune import search as search_settings
+    from memec.report.comparison import surely_better
 
     assignments = [*(f"environment.kwargs.{assignment}" for assignment in env_set or ()), *(set_ or ())]
     environment = environment_from(env, assignments)
@@ -218,8 +221,6 @@ def tune(
     if found.settings == base.settings:
         typer.echo("These are the default settings: nothing was found that did better.")
     elif held_out:
-        from memec.report.comparison import surely_better
-
         study = studies.Study(tuning.rivals(found.settings), folder / "held-out")
         status = _do(study, "local", at_a_time, None)
         if status == 0:

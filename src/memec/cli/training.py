@@ -215,7 +215,7 @@ def _show(outcome: "Outcome") -> NoReturn:
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or an agent's .safetensors file.")],
     episodes: Annotated[int, typer.Option(help="Greedy episodes to play.")] = 10,
     env: RunsEnvironment = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the episodes. Default: the run's.")] = None,

@@ -10,14 +10,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from memec.embed.perceptron import Perceptron
-from memec.errors import MemecError
+from memec.errors import MemecError, from_extra
 from memec.frames import channels_height_width
 from memec.saved_arrays import check_arrays
+
+with from_extra("neural", "A network (nec, d3qn)"):
+    import torch
+    from torch import Tensor, nn
 
 Array = NDArray[Any]
 Floats = NDArray[np.float32]

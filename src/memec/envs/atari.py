@@ -3,15 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-import ale_py
 import gymnasium
 import numpy as np
-from ale_py import roms
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from memec.envs.screen import SmallScreen
-from memec.errors import MemecError, unknown_name
+from memec.errors import MemecError, from_extra, unknown_name
+
+with from_extra("atari", "An Atari game"):
+    import ale_py
+    from ale_py import roms
 
 FRAMES_PER_STEP = 4
 STACKED_FRAMES = 4

@@ -3,7 +3,7 @@
 import os
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
@@ -172,8 +172,12 @@ def played_by(engine: Engine, worlds: InProcess) -> Worlds:
     return worlds
 
 
-def world_and_lanes(env: Any, environments: int, engine: Engine) -> tuple[World, Worlds | None]:
+def world_and_lanes(
+    env: Any, environments: int, engine: Engine, env_kwargs: Mapping[str, Any]
+) -> tuple[World, Worlds | None]:
     """Return the world of an environment, and where there are several of them all of them."""
+    if env_kwargs and not isinstance(env, str):
+        raise MemecError("An environment object is used as it is: give env_kwargs with an environment's id instead.")
     if is_vector(env):
         several = VectorWorlds(env)
         if environments not in (1, len(several.worlds)):
@@ -183,7 +187,7 @@ def world_and_lanes(env: Any, environments: int, engine: Engine) -> tuple[World,
         return several.worlds[0], several
     if environments < 1:
         raise MemecError(f"An agent needs an environment: environments={environments} is none.")
-    world = env if isinstance(env, World) else make(env)
+    world = env if isinstance(env, World) else make(env, **env_kwargs)
     if engine not in get_args(Engine):
         raise unknown_name("engine", engine, get_args(Engine))
     if environments == 1:

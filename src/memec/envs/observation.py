@@ -220,7 +220,7 @@ class _Joined(Observation):
 
     __slots__ = ("_parts",)
 
-    def __init__(self, space: Dict[Any] | Tuple[Any]) -> None:
+    def __init__(self, space: "Dict[Any] | Tuple[Any]") -> None:
         named = space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces)
         self._parts: list[tuple[Any, Observation]] = [(name, _fit_part(part)) for name, part in named]
         discrete = all(part.kind == "discrete" for _, part in self._parts)

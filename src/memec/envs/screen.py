@@ -4,12 +4,14 @@ Few rows of a screen change between two steps (5 to 20% in the five games of the
 from nothing cost a quarter of an emulator's step.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import ale_py
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import ale_py
 
 Overlaps = tuple[NDArray[np.uint64], tuple[NDArray[np.float32], ...]]
 
@@ -21,7 +23,7 @@ COMPILE: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "nogil"
 class SmallScreen:
     """The pixelwise maximum of two screens of an emulator, in grey and reduced; it depends on nothing but the two."""
 
-    def __init__(self, emulator: ale_py.ALEInterface, size: int) -> None:
+    def __init__(self, emulator: "ale_py.ALEInterface", size: int) -> None:
         rows, columns = emulator.getScreenDims()
         self._emulator = emulator
         self._colours = np.empty((rows, columns), np.uint8)

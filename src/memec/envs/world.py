@@ -4,6 +4,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, NoReturn, cast
 
@@ -19,7 +20,7 @@ from memec.envs.recorded import EnvironmentSettings, recorded, recorded_options,
 from memec.envs.registration import register
 from memec.envs.rooms import FourRoom, OpenRoom
 from memec.envs.state_id import state_id, state_ids, vector_id
-from memec.errors import MemecError, NotFiniteError, one_line
+from memec.errors import MemecError, NotFiniteError, from_extra, one_line
 
 ATARI_PREFIX = "ALE/"
 ATARI_SETTINGS = {"sticky_actions", "no_op_after_life_loss", "empty_stack_after_life_loss"}
@@ -251,7 +252,8 @@ def _make_atari(id: str, training: bool, options: dict[str, Any]) -> gymnasium.E
 def _make_registered(id: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     register()
     if id.startswith(ATARI_PREFIX):
-        import ale_py  # noqa: F401  (it registers the Atari games)
+        with from_extra("atari", "An Atari game"):
+            import ale_py  # noqa: F401  (it registers the Atari games)
     # Gymnasium itself finds the latest version of an id without one.
     if id not in gymnasium.registry and re.search(r"-v\d+$", id):
         raise _unknown_environment(id)
@@ -271,7 +273,8 @@ def _make_registered(id: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any
 
 def _unknown_environment(id: str) -> MemecError:
     """Name the registered id nearest to an unknown one, whether or not its namespace was written."""
-    import ale_py  # noqa: F401  (it registers the Atari games, which may be what was meant)
+    with suppress(ModuleNotFoundError):  # it registers the Atari games, which may be what was meant
+        import ale_py  # noqa: F401
 
     # The Atari ids without a namespace are the old ones, which do not follow the protocol.
     ids = [

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from memec.errors import MemecError
+from memec.errors import MemecError, from_extra
 from memec.experiments.engine import Ended, Job, too_large, work
 from memec.train.run_folder import saying_where
 
@@ -111,10 +111,8 @@ def _do(content: dict[str, Any], marker: str) -> _Answer:
 def _connected(address: str | None, workers: int | None) -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns about what it will do one day
-    try:
+    with from_extra("ray", "--engine ray"):
         import ray
-    except ImportError:
-        raise MemecError("--engine ray needs Ray: pip install 'memec[ray]'.") from None
     if address is not None:
         _refuse_if_silent(address)
     options = {"num_cpus": workers, "include_dashboard": False} if address is None else {"address": address}

@@ -7,14 +7,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memec.agents import AGENTS, Agent
+from memec.agents import AGENTS, Agent, load
 from memec.envs.modules import import_module_of
 from memec.envs.recorded import EnvironmentSettings
 from memec.envs.world import World, make_again
 from memec.errors import MemecError, saying_what_is_wrong
 from memec.experiments.plugged import foreign_parts, parts_again
 from memec.experiments.run_settings import RunSettings
-from memec.train import Evaluation, RunFolder, Seeds, evaluating
+from memec.train import Evaluation, RunFolder
 from memec.train.run_folder import Status
 from memec.train.stopping import exit_status
 from memec.train.tensorboard import TensorBoard
@@ -149,22 +149,17 @@ def settings_of(folder: RunFolder, env: str | None = None, way: str = "--env {en
 def evaluate_run(
     path: Path, episodes: int, *, env: str | None = None, seed: int | None = None, embed: str | None = None
 ) -> Evaluation:
-    """Try out the agent of a run, greedily, in fresh episodes."""
+    """Try out the agent of a run, or of a file that `save` wrote, greedily, in fresh episodes."""
+    if path.is_file():
+        if embed is not None:
+            raise MemecError(f"Pass an embedding of yours in Python: memec.load({str(path)!r}, embed=...).")
+        return load(path, env).evaluate(episodes, seed=seed)
     folder = RunFolder.open(path)
     settings = settings_of(folder, env)
     checkpoint = folder.checkpoints.newest(folder.record()["id"], rows=False)
     parts = parts_again(folder, settings, {"embed": embed}, needed=("embed",))
     agent = AGENTS[settings.agent.name].load(checkpoint.file, world_for(settings, training=True), **parts)
-    protocol = settings.training.changed({"evaluation_episodes": episodes})
-    worlds = evaluation_worlds_like(settings.environment, agent.world.observation.kind, episodes)
-    seeds = Seeds(settings.seed if seed is None else seed)
-    game = evaluating(agent, worlds, protocol, seeds, agent.steps)
-    while True:
-        try:
-            next(game)
-        except StopIteration as done:
-            evaluation: Evaluation = done.value
-            return evaluation
+    return agent.evaluate(episodes, seed=settings.seed if seed is None else seed)
 
 
 def _agent(settings: RunSettings, world: World | None, parts: Mapping[str, Any], engine: str) -> Agent:

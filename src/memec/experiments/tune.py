@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memec.errors import MemecError, one_line
+from memec.errors import MemecError, from_extra, one_line
 from memec.experiments.compare import short_name
 from memec.experiments.engine import Job, work
 from memec.experiments.grid import GridRun, digest
@@ -197,10 +197,8 @@ def write_settings(found: RunSettings, file: Path) -> None:
 
 
 def _optuna() -> Any:
-    try:
+    with from_extra("tune", "Tuning"):
         import optuna
-    except ModuleNotFoundError:
-        raise MemecError("To tune takes optuna: pip install 'memec[tune]'.") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
     return optuna

@@ -105,7 +105,8 @@ class Spread(Insight):
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on from there."""
         check_arrays(arrays, {"spread": (np.float64, (3,))})
-        if not 0.0 <= arrays["spread"][0] < LARGEST_COUNT or arrays["spread"][2] < 0.0:
+        count, _, square = arrays["spread"].tolist()
+        if not 0.0 <= count < LARGEST_COUNT or count % 1.0 or square < 0.0:
             raise MemecError("The saved spread does not fit: no values have it.")
         decisions, self._mean, self._mean_square = arrays["spread"].tolist()
         self._decisions = int(decisions)

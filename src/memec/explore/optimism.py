@@ -198,14 +198,18 @@ class Bet(Insight):
         lanes = range(max(1, sum(name.startswith("counts") for name in arrays)))
         for name in (_named("rewards", lane) for lane in lanes):
             forms[name] = (np.float64, (arrays[name].size if name in arrays else 0,))
-        counts = [_named("counts", lane) for lane in lanes]
-        check_arrays(arrays, forms | dict.fromkeys(counts, (np.float64, (7,))))
-        check_not_negative(arrays, *counts, *(f"{name}.when" for name in NAMES))
-        if any(arrays[f"{name}.when"].max(initial=0.0) > arrays["counts"][0] for name in NAMES):
+        names = [_named("counts", lane) for lane in lanes]
+        check_arrays(arrays, forms | dict.fromkeys(names, (np.float64, (7,))))
+        check_not_negative(arrays, *names, *(f"{name}.when" for name in NAMES))
+        counts = np.array([arrays[name] for name in names])
+        when = np.concatenate([arrays[f"{name}.when"] for name in NAMES])
+        if (when > counts[0, 0]).any():
             raise MemecError("The saved bet does not fit: episodes of its future are in it.")
+        if (when % 1.0).any() or (counts % 1.0).any() or (counts[:, [2, 3, 4, 6]] > 1.0).any():
+            raise MemecError("The saved bet does not fit: nothing comes to such counts.")
         self._lanes = []
-        for lane, name in enumerate(counts):
-            self._episodes, quiet, met_new, stuck, tempers, kind, under_way = (int(n) for n in arrays[name])
+        for lane, numbers in enumerate(counts.astype(np.int64).tolist()):
+            self._episodes, quiet, met_new, stuck, tempers, kind, under_way = numbers
             if kind not in (BELIEF, HOPE, TEMPERED):
                 raise MemecError("The saved bet does not fit: it is on a kind of episode that is not played.")
             rewards = arrays[_named("rewards", lane)].tolist()

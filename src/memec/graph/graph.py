@@ -30,9 +30,9 @@ from memec.graph.tables import (
     Rules,
     Tables,
 )
-from memec.memory.blocks import CHAIN
+from memec.memory.compiled.intrinsics import LANES
+from memec.memory.compiled.lists import LIST
 from memec.memory.exact import Exact
-from memec.memory.intrinsics import LANES
 from memec.memory.limits import refuse_if_too_large
 from memec.memory.recall import Recall
 from memec.saved_arrays import check_arrays
@@ -316,10 +316,10 @@ class Graph:
 
     def _measure_reach(self) -> None:
         """Note anew how near a key must be to enter each list: the places were filed in other cells and blocks."""
-        _, _, _, boxes, _, _, members, _, places, _ = self._places.filing
+        boxes, lists_of_places = self._places.filing.boxes, self._places.filing.lists
         cells = np.full((self.actions, boxes.shape[1] * LANES), -1, np.float32)
-        self._reach = Reach(cells, np.full((self.actions, len(members), LANES), -1, np.float32))
-        filed = np.flatnonzero(places[:, CHAIN] >= 0)
+        self._reach = Reach(cells, np.full((self.actions, len(lists_of_places.members), LANES), -1, np.float32))
+        filed = np.flatnonzero(lists_of_places.places[:, LIST] >= 0)
         lists.bound(filed, self.outcomes.terminal, self._links.distances, self._places.filing, self._reach)
         self._hand_over()
 

@@ -6,7 +6,7 @@ from numba import njit, types
 from numba.experimental import structref
 
 from memec.graph.tables import Ints, Rules, Tables
-from memec.memory.kernels import COMPILE
+from memec.memory.compiled.kernels import COMPILE
 
 
 @structref.register

@@ -10,10 +10,10 @@ import numpy as np
 from numba import njit
 
 from memec.graph.tables import Flags, Ints, Keys, Links, Numbers, Reach, Tables
-from memec.memory.blocks import CHAIN, FILLED, FIRST, PLACE
-from memec.memory.exact import SLACK, Filing, block_distances, box_distances
-from memec.memory.intrinsics import LANES
-from memec.memory.kernels import COMPILE, squared_distance
+from memec.memory.compiled.intrinsics import LANES
+from memec.memory.compiled.kernels import COMPILE, squared_distance
+from memec.memory.compiled.lists import FILLED, FIRST, LIST, PLACE
+from memec.memory.exact.query import SLACK, Filing, block_distances, box_distances
 
 
 @njit(**COMPILE)
@@ -35,7 +35,7 @@ def lead_to(
 def bound(rows: Ints, terminal: Flags, distances: Keys, places: Filing, reach: Reach) -> None:
     """Note how near a key must be to enter the lists of these places; none is needed where an episode ended."""
     for row in rows:
-        cell, place = places[8][row, CHAIN], places[8][row, PLACE]
+        cell, place = places.lists.places[row, LIST], places.lists.places[row, PLACE]
         for action in range(len(reach.cells)):
             furthest = np.float32(-1) if terminal[row] else distances[row, action, -1]
             reach.places[action, place // LANES, place % LANES] = furthest
@@ -58,7 +58,8 @@ def depart(slot: int, action: int, old_key: Keys, tables: Tables) -> None:
 def _visit(slot: int, action: int, key: Keys, departing: bool, tables: Tables) -> None:
     """Go to every place within whose reach this key is: the entry enters its list, or is put where it belongs now."""
     links = tables.links
-    keys, (next_keys, _, _, boxes, block_keys, chains, members, nexts, _, _) = tables.filing[0], tables.places
+    keys, (next_keys, _, _, boxes, block_keys, lists) = tables.filing.keys, tables.places
+    heads, members, nexts = lists.heads, lists.members, lists.nexts
     cells, bounds = tables.reach.cells[action], tables.reach.places[action]
     away, gaps = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
     query = np.zeros(block_keys.shape[1], np.float32)
@@ -72,7 +73,7 @@ def _visit(slot: int, action: int, key: Keys, departing: bool, tables: Tables) -
             if gaps[cell % LANES] > cells[cell] * slack:
                 continue
             entered = False
-            block, filled = chains[cell, FIRST], chains[cell, FILLED]
+            block, filled = heads[cell, FIRST], heads[cell, FILLED]
             while block >= 0:
                 block_distances(block_keys, block, query, away)
                 if _any_within(away, bounds[block], slack):
@@ -92,7 +93,7 @@ def _visit(slot: int, action: int, key: Keys, departing: bool, tables: Tables) -
                 block = nexts[block]
                 filled = LANES
             if entered:
-                cells[cell] = _furthest(chains[cell], nexts, bounds)
+                cells[cell] = _furthest(heads[cell], nexts, bounds)
 
 
 @njit(inline="always", **COMPILE)

@@ -26,8 +26,8 @@ from memec.graph.tables import (
     Numbers,
     Rules,
 )
-from memec.memory.intrinsics import prefetch
-from memec.memory.kernels import COMPILE
+from memec.memory.compiled.intrinsics import prefetch
+from memec.memory.compiled.kernels import COMPILE
 
 MUCH_LUCK = 0.01
 """The mean square by which moves stray, in those of typical steps, from which on there is luck to be reckoned with.
@@ -182,7 +182,7 @@ def judge(near: Ints, distances: Keys, places: Keys, handle: Handle, worths: Flo
     )  # fmt: skip
     for place in range(len(near)):
         links.near[0], links.distances[0], links.stale[0] = near[place], distances[place], True
-        _refresh(0, places[place], links, tables.filing[0], rules)
+        _refresh(0, places[place], links, tables.filing.keys, rules)
         _gather(links.near[0], tables.entries.values, gathered)
         for action in range(actions):
             worths[VALUE, place, action], worths[HOPE, place, action], worths[TEMPERED, place, action] = _judge(
@@ -205,7 +205,7 @@ def sweep(order: Ints, handle: Handle) -> None:
     counts, rewards, terminal, nexts = outcomes.counts, outcomes.rewards, outcomes.terminal, outcomes.nexts
     all_near, all_weights, all_opinions = links.near, links.weights, links.opinions
     all_corrections, stale = links.corrections, links.stale
-    keys, places = tables.filing[0], tables.places[0]
+    keys, places = tables.filing.keys, tables.places.keys
     actions, neighbours = links.near.shape[1:]
     sloped = rules.ridge >= 0.0
     worths = np.empty((3, actions, neighbours))

@@ -21,10 +21,10 @@ from memec.graph.tables import (
     Keys,
     Tables,
 )
-from memec.memory.blocks import PLACE
-from memec.memory.exact import file_keys, find_nearest
-from memec.memory.intrinsics import LANES
-from memec.memory.kernels import COMPILE
+from memec.memory.compiled.intrinsics import LANES
+from memec.memory.compiled.kernels import COMPILE
+from memec.memory.compiled.lists import PLACE
+from memec.memory.exact.query import file_keys, find_nearest
 
 NOWHERE = -1
 NEARBY = 0.25
@@ -113,7 +113,7 @@ def _compare(
 @njit(**COMPILE)
 def _new_entry(nearest: int, experience: Experience, scale: Keys, tables: Tables) -> tuple[int, int]:
     """Take a slot for a state and action seen for the first time; in a full table the nearest entry makes room."""
-    entries, outcomes, keys = tables.entries, tables.outcomes, tables.filing[0]
+    entries, outcomes, keys = tables.entries, tables.outcomes, tables.filing.keys
     action, before = experience.action, experience.before
     capacity = len(entries.steps) // len(entries.sizes)
     slot = max(nearest, action * capacity)
@@ -188,15 +188,15 @@ def _new_outcome(slot: int, experience: Experience, most: int, tables: Tables) -
 def _look_ahead(row: int, scale: Keys, after: Keys, there: Ints, there_distances: Keys, handle: Handle) -> int:
     """Find and list what is nearest to where an outcome led; return how many places are new."""
     tables = handle.tables
-    places, next_keys, terminal = tables.places, tables.places[0], tables.outcomes.terminal
+    places, next_keys, terminal = tables.places, tables.places.keys, tables.outcomes.terminal
     for i in range(len(scale)):
         tables.outcomes.observations[row, i], next_keys[row, i] = after[i], after[i] * scale[i]
     wanted = np.ones((1, there.shape[1]), np.bool_)
     find_nearest(next_keys[row : row + 1], wanted, there_distances, there, handle.last_found, tables.filing)
-    at, lane = np.array([row]), places[8][row, PLACE]
+    at, lane = np.array([row]), places.lists.places[row, PLACE]
     new_places = file_keys(at, places)
     if new_places == 0:  # another may have taken its lane
-        other = np.array([places[6][lane // LANES, lane % LANES]], np.int64)
+        other = np.array([places.lists.members[lane // LANES, lane % LANES]], np.int64)
         bound(other, terminal, tables.links.distances, places, tables.reach)
     lead_to(at, there, there_distances, terminal, tables.links, places, tables.reach)
     return int(new_places)

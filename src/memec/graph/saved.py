@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from memec.errors import MemecError
 from memec.graph.settings import GraphSettings
 from memec.graph.tables import ROWS_USED, Entries, Ints, Numbers, Outcomes
-from memec.memory.kernels import COMPILE
+from memec.memory.compiled.kernels import COMPILE
 from memec.saved_arrays import Arrays, check_arrays, check_not_negative
 
 Tables = Mapping[str, NDArray[Any]]
@@ -29,6 +29,8 @@ def check_graph(arrays: Arrays, actions: int, settings: GraphSettings, entries: 
     sizes = arrays["sizes"]
     _refuse(sizes.min() < 0 or sizes.max() > settings.capacity, "it has a larger capacity")
     _refuse(arrays["step_length"][0] <= 0.0 or (arrays["luck"] < 0.0).any(), "no steps are of such a length")
+    there = np.arange(settings.capacity) < sizes[:, None]
+    _refuse((arrays["present"] != there.reshape(-1)).any(), "it has other entries than it counts")
     count = int(sizes.sum())
     check_arrays(arrays, {"lengths": (np.int32, (count,)), "latest": (np.int32, (count,))} | _forms(entries, count))
     lengths, latest = arrays["lengths"], arrays["latest"]

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from memec.graph.tables import Floats, Keys, Numbers
-from memec.memory.kernels import COMPILE
+from memec.memory.compiled.kernels import COMPILE
 
 NO_SPREAD = 1e-12
 """Neighbours that scatter less than this lie in one place: there is no slope between them."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memec.memory.exact import Filing
+from memec.memory.exact.query import Filing
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.float32]

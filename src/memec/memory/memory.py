@@ -1,60 +1,40 @@
 """The episodic memory: one table of (key, return) per action, recalled by similarity."""
 
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memec.errors import MemecError, NotFiniteError
 from memec.memory import moves, tables
-from memec.memory.exact import Exact, look_up, look_up_one
+from memec.memory.compiled.handle import Handle
+from memec.memory.compiled.kernels import slots_in_use
 from memec.memory.limits import refuse_if_too_large
+from memec.memory.looking_up import Answers, Kernel, begin_look_up, end_look_up, look_up, look_up_one, stored
 from memec.memory.memory_settings import MemorySettings
-from memec.memory.recall import Recall, Room, Written
+from memec.memory.recall import Recall, Written
 from memec.memory.rules import KEEP_LARGER, Rule
 from memec.memory.saved import check_memory
+from memec.memory.search import Search, is_approximate, make_search
+from memec.memory.tables import Moments, Queue, Table
 from memec.memory.uncertainty import gaussian_process_std, released_posterior
 
-# Measured: shorter keys are pruned exactly in a few microseconds, and small tables are read whole as quickly.
-LONGEST_KEY_FOR_EXACT = 32
-MOST_SLOTS_FOR_EXACT = 10_000
 NOT_FINITE = "A key to look up is NaN or infinite."
 NO_STATE_IDS = np.empty((0, 2), np.uint64)
 BYTES_PER_ENTRY = 8 + 16 + 8 + 8 + 4 * 4  # return, state id, step, stamp, map at up to quarter load
 BYTES_PER_SEARCHED_ENTRY = 4 * 4  # its slot in a block, its chain and its place there, what followed it
 
 
-class Search(Protocol):
-    """Finds the nearest keys of each action; `Exact` and `Approximate` are the two there are."""
+class Room(NamedTuple):
+    """Where a look-up writes what it finds: the same arrays for people and for compiled code."""
 
-    recall_estimate: float
-
-    def put(self, slots: NDArray[np.int64]) -> None:
-        """Take note that these slots hold new keys."""
-
-    def nearest(
-        self,
-        queries: NDArray[np.float32],
-        wanted: NDArray[np.bool_],
-        squared_distances: NDArray[np.float32],
-        slots: NDArray[np.int64],
-        remember: bool,
-        learn: bool = False,
-    ) -> None:
-        """Fill in the nearest slots of each wanted action, to `remember` them for a next query that is near by.
-
-        Then, or where it is to `learn` from these queries, they may change how it searches; else they leave no trace.
-        """
-
-    def rebuild(self) -> None:
-        """Take note that every key may have changed."""
-
-    def arrays(self, lagging: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
-        """Return what `restore` needs to go on identically, where the keys of `lagging` slots moved since their put."""
-
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Go on from what `arrays` returned."""
+    found: Recall
+    answers: Answers
+    filed: Handle | None
+    """How keys were filed when this was made, where the search is exact."""
+    handles: Handle | None
+    """Then what is stored, the answers, and how keys are filed, as one."""
 
 
 class Memory:
@@ -74,9 +54,8 @@ class Memory:
         seed: int = 0,
     ) -> None:
         slots = actions * settings.capacity
-        large = key_size > LONGEST_KEY_FOR_EXACT and slots > MOST_SLOTS_FOR_EXACT
-        self._is_approximate = settings.search == "approximate" or (settings.search == "auto" and large)
-        # The search holds a code and a sketch of each key, or each key once more.
+        self._is_approximate = is_approximate(settings.search, slots, key_size)
+        # The search holds two codes of each key, or each key once more.
         searched = 2 * key_size if self._is_approximate else 4 * key_size
         refuse_if_too_large(
             slots * (4 * key_size + BYTES_PER_ENTRY + searched + BYTES_PER_SEARCHED_ENTRY),
@@ -95,16 +74,15 @@ class Memory:
         self._clock = 1
         self._rule = rule
         self._replace_known_keys = replace_known_keys
-        self._inverse_distance = settings.kernel == "inverse-distance"
-        self._kernel = self._inverse_distance, settings.delta, settings.initial_value
-        self._places = tables.places_for(slots)
+        self._kernel = Kernel(settings.kernel == "inverse-distance", settings.delta, settings.initial_value)
+        self._table = Table(
+            self.keys, self.returns, self.state_ids, self.steps, self._last_used, self.sizes, tables.places_for(slots)
+        )
+        self._stored = stored(self._table, self._kernel)
         length = max(1, settings.capacity // 8)
-        self._queue = np.zeros((actions, length), np.int64)
-        self._queue_stamps = np.zeros((actions, length), np.int64)
-        self._queue_head = np.full(actions, length, np.int64)
+        queued = np.zeros((2, actions, length), np.int64)
+        self._queue = Queue(queued[0], queued[1], np.full(actions, length, np.int64))
         self._drift = np.zeros(slots, np.float32)
-        numbers = np.array(self._kernel, np.float64)
-        self._books = numbers, self.returns, self.state_ids, self._last_used, self.sizes, self._places
         self._fleeting: dict[int | None, Room] = {}
         self._seed = seed
 
@@ -112,7 +90,7 @@ class Memory:
         return int(self.sizes.sum())
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the room for look-ups, which knows where the arrays are: those of a copy are elsewhere."""
+        """Leave out the room for look-ups: its arrays are parts of each other, and those of a copy would not be."""
         return self.__dict__ | {"_fleeting": {}}
 
     @property
@@ -175,7 +153,7 @@ class Memory:
 
     def weights(self, recall: Recall) -> NDArray[np.float64]:
         """Return each neighbour's weight in its action's value: rows sum to 1, or to 0 where there is none."""
-        return recall.weights(self.settings.delta if self._inverse_distance else None)
+        return recall.weights(self.settings.delta if self._kernel.inverse_distance else None)
 
     def write(
         self,
@@ -202,26 +180,15 @@ class Memory:
                 f"{count} keys need {count} state ids of two numbers; an array of shape {state_ids.shape} came."
             )
         written = Written(np.empty(count, np.int64), np.empty(count, np.bool_))
-        refused = tables.write_in_order(
+        moments = Moments(
             _each(actions, np.int64, count),
             keys,
             _each(returns, np.float64, count),
             state_ids,
             _each(steps, np.int64, count),
-            self._rule.step_size,
-            self._replace_known_keys,
-            self.keys,
-            self.returns,
-            self.state_ids,
-            self.steps,
-            self._last_used,
-            self.sizes,
-            self._places,
-            self._queue,
-            self._queue_stamps,
-            self._queue_head,
-            self._clock,
-            *written,
+        )
+        refused = tables.write_in_order(
+            moments, self._rule.step_size, self._replace_known_keys, self._table, self._queue, self._clock, *written
         )
         if refused == tables.NOT_FINITE:
             raise NotFiniteError("A key or return to remember is NaN or infinite; the memory was left as it was.")
@@ -260,6 +227,7 @@ class Memory:
         used = self.used()
         own = {
             "sizes": self.sizes.copy(),
+            "present": np.isin(np.arange(len(self.keys)), used),
             "clock": np.array([self._clock]),
             "keys": self.keys[used],
             "returns": self.returns[used],
@@ -279,12 +247,13 @@ class Memory:
         for name, table in self._tables().items():
             table[used] = arrays[name]
         self._clock = int(arrays["clock"][0])
-        self._places[:] = 0
-        if not tables.enter_all(self.sizes, self.settings.capacity, self.state_ids, self._places):
+        self._table.places[:] = 0
+        if not tables.enter_all(self.sizes, self.settings.capacity, self.state_ids, self._table.places):
             raise MemecError("The saved memory does not fit: its state ids are no digests, or one is there twice.")
-        self._queue_head[:] = self._queue.shape[1]
+        self._queue.head[:] = self._queue.slots.shape[1]
         prefix = "search."
-        self._search.restore({n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})
+        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        self._search.restore(own, self.sizes)
 
     def _look_up(
         self,
@@ -297,42 +266,42 @@ class Memory:
         if keys.shape[-1] != self.key_size:
             raise MemecError(f"Keys of this memory have {self.key_size} numbers; one of {keys.shape[-1]} came.")
         size = None if keys.ndim == 1 else len(keys)
+        search = self._search
         room = self._fleeting.get(size) if fleeting else None
-        if room is None:
+        if room is None or room.filed is not search.handle:
             room = self._room_for(size)
             if fleeting:
                 self._fleeting[size] = room
         if room.handles is not None and actions is None:
             if state_ids is None:
-                finite = look_up(keys.reshape(-1, self.key_size), NO_STATE_IDS, room.handles, stamp)
+                finite = look_up(keys.reshape(-1, self.key_size), NO_STATE_IDS, room.handles.rows, stamp)
             else:
-                finite = (look_up_one if size is None else look_up)(keys, state_ids, room.handles, stamp)
+                finite = (look_up_one if size is None else look_up)(keys, state_ids, room.handles.rows, stamp)
             if not finite:
                 raise NotFiniteError(NOT_FINITE)
             return room.found
         queries = keys.reshape(-1, self.key_size)
         ids = NO_STATE_IDS if state_ids is None else state_ids.reshape(-1, 2)
-        wanted, values, squared_distances, slots, exact = room.arrays
-        searches = tables.find_known(
-            queries, ids, self.state_ids, self.sizes, self._places, wanted, exact, squared_distances, slots
-        )
+        searches = begin_look_up(queries, ids, self._stored.rows, room.answers)
         if searches < 0:
             raise NotFiniteError(NOT_FINITE)
+        wanted, _, squared_distances, slots, _ = room.answers
         if actions is not None:
             wanted &= actions[:, None] == np.arange(self.actions)
         if searches > 0:
-            self._search.nearest(queries, wanted, squared_distances, slots, stamp >= 0, learn=actions is not None)
-        tables.weigh(exact, squared_distances, slots, self.returns, *self._kernel, self._last_used, stamp, values)
+            search.nearest(queries, wanted, squared_distances, slots, stamp >= 0, learn=actions is not None)
+        end_look_up(self._stored.rows, stamp, room.answers)
         return room.found
 
     def _room_for(self, size: int | None) -> Room:
         """Return room for what is found for so many keys; None is for a single one, without the dimension in front."""
         shape = (1 if size is None else size, self.actions, self.settings.neighbours)
         wanted, exact = np.empty(shape[:2], np.bool_), np.empty(shape[:2], np.bool_)
-        arrays = wanted, np.empty(shape[:2]), np.empty(shape, np.float32), np.empty(shape, np.int64), exact
-        found = Recall(*(array[0] for array in arrays[1:])) if size is None else Recall(*arrays[1:])
-        search = self._search
-        return Room(arrays, found, search.handles_for(self._books, arrays) if type(search) is Exact else None)
+        answers = Answers(wanted, np.empty(shape[:2]), np.empty(shape, np.float32), np.empty(shape, np.int64), exact)
+        found = Recall(*(array[0] for array in answers[1:])) if size is None else Recall(*answers[1:])
+        filed = self._search.handle
+        handles = None if filed is None else Handle(self._stored, Handle(*answers), filed)
+        return Room(found, answers, filed, handles)
 
     def _tables(self) -> dict[str, NDArray[Any]]:
         return {
@@ -346,27 +315,20 @@ class Memory:
 
     def used(self) -> NDArray[np.int64]:
         """Return the slots that hold an entry."""
-        starts = np.arange(self.actions) * self.settings.capacity
-        return np.concatenate([np.arange(start, start + size) for start, size in zip(starts, self.sizes, strict=True)])
+        return slots_in_use(self.sizes, len(self.keys))
 
     @cached_property
     def _search(self) -> Search:
-        """Made when first needed: its books take room at once, which a file that is no memory's must not claim."""
-        if self._is_approximate:
-            from memec.memory.approximate import Approximate
-
-            return Approximate(
-                self.keys,
-                self.actions,
-                self.settings.neighbours,
-                seed=self._seed,
-                target_recall=self.settings.target_recall,
-                moving=self._replace_known_keys,
-            )
-        from memec.memory.following import Following
-
-        kind = Following if self._replace_known_keys else Exact
-        return kind(self.keys, self.actions, self.settings.neighbours, seed=self._seed)
+        """Made when first needed: it takes room at once, which a file that is no memory's must not claim."""
+        return make_search(
+            self.keys,
+            self.actions,
+            self.settings.neighbours,
+            approximate=self._is_approximate,
+            moving=self._replace_known_keys,
+            seed=self._seed,
+            target_recall=self.settings.target_recall,
+        )
 
 
 def _each(numbers: ArrayLike, dtype: Any, count: int) -> NDArray[Any]:

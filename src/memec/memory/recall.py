@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-RoomArrays = tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float32], NDArray[np.int64], NDArray[np.bool_]]
-"""Which actions to search, values, squared distances, slots, which are exact; each begins with the query."""
+from memec.memory.kernel import inverse_distance
 
 
 class Recall(NamedTuple):
@@ -29,7 +28,7 @@ class Recall(NamedTuple):
         there = self.slots >= 0
         raw = there.astype(np.float64)
         if delta is not None:
-            raw /= self.squared_distances.astype(np.float64) + delta
+            raw *= inverse_distance.py_func(self.squared_distances.astype(np.float64), delta)
         weights: NDArray[np.float64] = raw / np.maximum(raw.sum(axis=-1, keepdims=True), np.finfo(np.float64).tiny)
         return weights
 
@@ -41,12 +40,3 @@ class Written(NamedTuple):
     """[moments] The slot of each."""
     keyed: NDArray[np.bool_]
     """[moments] Whether that slot got the moment's key: it is new, or known keys are replaced."""
-
-
-class Room(NamedTuple):
-    """Where a look-up writes what it finds."""
-
-    arrays: RoomArrays
-    found: Recall
-    handles: NDArray[np.int64] | None
-    """All that `look_up` needs, where search is exact."""

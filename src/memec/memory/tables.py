@@ -5,7 +5,7 @@ because they run once a step, where a Python dictionary per action and a sort pe
 environment.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -23,11 +23,43 @@ NOT_FINITE, NO_SUCH_ACTION = -1, -2
 """Why nothing was written."""
 
 
+class Table(NamedTuple):
+    """What is stored, and which state is where."""
+
+    keys: Keys
+    returns: Floats
+    state_ids: StateIds
+    steps: Ints
+    """When it was experienced."""
+    last_used: Ints
+    sizes: Ints
+    """How many entries each action has: they fill its slots from the first one on."""
+    places: Places
+    """The map from state ids to slots."""
+
+
+class Queue(NamedTuple):
+    """Of each action, the slots to be replaced next, their stamps when they were queued, and where the queue begins."""
+
+    slots: Ints
+    stamps: Ints
+    head: Ints
+
+
+class Moments(NamedTuple):
+    """What is to be written, in order of time."""
+
+    actions: Ints
+    keys: Keys
+    returns: Floats
+    state_ids: StateIds
+    steps: Ints
+
+
 def compiled(function: Any) -> Any:
     """Compile without fast-math, so that NaN and infinity are still seen.
 
-    That is said, because numba takes an option that is left out from whatever calls the function first: code compiled
-    anew would round otherwise than the cached.
+    It has to be said: where nothing is said a function inherits it from the one that it is first compiled for.
     """
     return njit(cache=True, error_model="numpy", nogil=True, fastmath=False)(function)
 
@@ -120,7 +152,7 @@ def enter_all(sizes: Ints, capacity: int, state_ids: StateIds, places: Places) -
 
 
 @compiled
-def oldest(action: int, capacity: int, last_used: Ints, queue: Ints, queue_stamps: Ints, queue_head: Ints) -> int:
+def oldest(action: int, capacity: int, last_used: Ints, queue: Queue) -> int:
     """Return the least recently used slot of a full table (of equally old ones the lowest).
 
     A queue holds the oldest entries in order. One that was used since it was queued carries a newer stamp and is passed
@@ -128,12 +160,12 @@ def oldest(action: int, capacity: int, last_used: Ints, queue: Ints, queue_stamp
     victim costs O(capacity / length of the queue), against O(capacity) for a search each time.
     """
     while True:
-        while queue_head[action] < queue.shape[1]:
-            at = queue_head[action]
-            queue_head[action] += 1
-            if last_used[queue[action, at]] == queue_stamps[action, at]:
-                return int(queue[action, at])
-        length = queue.shape[1]
+        length = queue.slots.shape[1]
+        while queue.head[action] < length:
+            at = queue.head[action]
+            queue.head[action] += 1
+            if last_used[queue.slots[action, at]] == queue.stamps[action, at]:
+                return int(queue.slots[action, at])
         stamps = last_used[action * capacity : (action + 1) * capacity]
         newest = np.partition(stamps, length - 1)[length - 1]
         older = 0
@@ -153,33 +185,36 @@ def oldest(action: int, capacity: int, last_used: Ints, queue: Ints, queue_stamp
         order = np.argsort(stamps[rows], kind="mergesort")
         for at in range(length):
             row = rows[order[at]]
-            queue[action, at] = action * capacity + row
-            queue_stamps[action, at] = stamps[row]
-        queue_head[action] = 0
+            queue.slots[action, at] = action * capacity + row
+            queue.stamps[action, at] = stamps[row]
+        queue.head[action] = 0
 
 
-# --- writing and asking ----------------------------------------------------------------------------------------------
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _why_not(moments: Moments, actions: int) -> int:
+    """Return why these cannot be written, or 0."""
+    for i in range(len(moments.actions)):
+        if not np.isfinite(moments.returns[i]):
+            return NOT_FINITE
+        for dimension in range(moments.keys.shape[1]):
+            if not np.isfinite(moments.keys[i, dimension]):
+                return NOT_FINITE
+    for action in moments.actions:
+        if not 0 <= action < actions:
+            return NO_SUCH_ACTION
+    return 0
 
 
 @compiled
 def write_in_order(
-    actions: Ints,
-    keys: Keys,
-    returns: Floats,
-    state_ids: StateIds,
-    steps: Ints,
+    moments: Moments,
     learning_rate: float,
     replace_known_keys: bool,
-    table_keys: Keys,
-    table_returns: Floats,
-    table_state_ids: StateIds,
-    table_steps: Ints,
-    last_used: Ints,
-    sizes: Ints,
-    places: Places,
-    queue: Ints,
-    queue_stamps: Ints,
-    queue_head: Ints,
+    table: Table,
+    queue: Queue,
     clock: int,
     slots: Ints,
     keyed: NDArray[np.bool_],
@@ -188,114 +223,36 @@ def write_in_order(
 
     `slots` gets the slot of each, and `keyed` whether that got its key.
     """
-    for i in range(len(actions)):
-        if not np.isfinite(returns[i]):
-            return NOT_FINITE
-        for dimension in range(keys.shape[1]):
-            if not np.isfinite(keys[i, dimension]):
-                return NOT_FINITE
-    for action in actions:
-        if not 0 <= action < len(sizes):
-            return NO_SUCH_ACTION
-    capacity = len(last_used) // len(sizes)
+    actions, keys, new_returns, new_ids, new_steps = moments
+    returns, state_ids, steps, sizes, places = table.returns, table.state_ids, table.steps, table.sizes, table.places
+    why_not = _why_not(moments, len(sizes))
+    if why_not != 0:
+        return int(why_not)
+    capacity = len(returns) // len(sizes)
     for i in range(len(actions)):
         action = actions[i]
-        slot = find(state_ids[i, 0], state_ids[i, 1], action, capacity, table_state_ids, places)
+        slot = find(new_ids[i, 0], new_ids[i, 1], action, capacity, state_ids, places)
         known = slot >= 0
         if known:
-            if learning_rate > 0.0:  # NEC moves towards the new return
-                table_returns[slot] += learning_rate * (returns[i] - table_returns[slot])
-                table_steps[slot] = steps[i]
-            elif returns[i] > table_returns[slot]:  # MFEC keeps the best return ever seen
-                table_returns[slot] = returns[i]
-                table_steps[slot] = steps[i]
+            if learning_rate > 0.0:  # NEC moves towards the new return (Eq. 6)
+                returns[slot] += learning_rate * (new_returns[i] - returns[slot])
+                steps[slot] = new_steps[i]
+            elif new_returns[i] > returns[slot]:  # MFEC keeps the best return ever seen
+                returns[slot] = new_returns[i]
+                steps[slot] = new_steps[i]
         else:
             if sizes[action] < capacity:
                 slot = action * capacity + sizes[action]
                 sizes[action] += 1
             else:
-                slot = oldest(action, capacity, last_used, queue, queue_stamps, queue_head)
-                leave(slot, capacity, table_state_ids, places)
-            table_returns[slot] = returns[i]
-            table_steps[slot] = steps[i]
-            table_state_ids[slot] = state_ids[i]
-            enter(slot, capacity, table_state_ids, places)
+                slot = oldest(action, capacity, table.last_used, queue)
+                leave(slot, capacity, state_ids, places)
+            returns[slot] = new_returns[i]
+            steps[slot] = new_steps[i]
+            state_ids[slot] = new_ids[i]
+            enter(slot, capacity, state_ids, places)
         slots[i], keyed[i] = slot, not known or replace_known_keys
         if keyed[i]:
-            table_keys[slot] = keys[i]
-        last_used[slot] = clock + i
+            table.keys[slot] = keys[i]
+        table.last_used[slot] = clock + i
     return 0
-
-
-@compiled
-def find_known(
-    keys: Keys,
-    state_ids: StateIds,
-    table_state_ids: StateIds,
-    sizes: Ints,
-    places: Places,
-    wanted: NDArray[np.bool_],
-    exact: NDArray[np.bool_],
-    squared_distances: Keys,
-    slots: Ints,
-) -> int:
-    """Answer what needs no search: known states, empty tables. Return the searches left, -1 if a key is not finite."""
-    actions = len(sizes)
-    capacity = len(table_state_ids) // actions
-    searches = 0
-    for query in range(len(keys)):
-        for dimension in range(keys.shape[1]):
-            if not np.isfinite(keys[query, dimension]):
-                return -1
-        for action in range(actions):
-            slots[query, action, :] = -1
-            squared_distances[query, action, :] = np.inf
-            known = -1
-            if len(state_ids) > 0:
-                known = find(state_ids[query, 0], state_ids[query, 1], action, capacity, table_state_ids, places)
-            if known >= 0:
-                slots[query, action, 0] = known
-                squared_distances[query, action, 0] = 0.0
-            exact[query, action] = known >= 0
-            wanted[query, action] = known < 0 and sizes[action] > 0
-            searches += wanted[query, action]
-    return searches
-
-
-@compiled
-def weigh(
-    exact: NDArray[np.bool_],
-    squared_distances: Keys,
-    slots: Ints,
-    table_returns: Floats,
-    inverse_distance: bool,
-    delta: float,
-    initial_value: float,
-    last_used: Ints,
-    stamp: int,
-    values: Floats,
-) -> None:
-    """Turn neighbours into values (Eq. 4 and 5) and, with a stamp >= 0, mark the entries as used."""
-    queries, actions, neighbours = slots.shape
-    for query in range(queries):
-        for action in range(actions):
-            total = 0.0
-            value = 0.0
-            for i in range(neighbours):
-                slot = slots[query, action, i]
-                if slot < 0:
-                    break
-                weight = 1.0
-                if inverse_distance:
-                    weight = 1.0 / (squared_distances[query, action, i] + delta)
-                total += weight
-                value += weight * table_returns[slot]
-                if stamp >= 0:
-                    last_used[slot] = stamp
-            if total == 0.0:
-                value = initial_value
-            elif exact[query, action]:
-                value = table_returns[slots[query, action, 0]]
-            else:
-                value /= total
-            values[query, action] = value

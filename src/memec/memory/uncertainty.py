@@ -6,6 +6,7 @@ A solve by hand, because a LAPACK call per action costs more than eleven rows of
 import numpy as np
 from numpy.typing import NDArray
 
+from memec.memory.kernel import inverse_distance
 from memec.memory.tables import compiled
 
 
@@ -36,7 +37,7 @@ def gaussian_process_std(
         for i in range(neighbours):
             if slots[action, i] < 0:
                 break
-            solved[i] = 1.0 / (np.float64(squared_distances[action, i]) + delta)
+            solved[i] = inverse_distance(np.float64(squared_distances[action, i]), delta)
             for j in range(i + 1):
                 squared = 0.0
                 for dimension in range(table_keys.shape[1]):
@@ -44,7 +45,7 @@ def gaussian_process_std(
                         np.float64(table_keys[slots[action, i], dimension]) - table_keys[slots[action, j], dimension]
                     )
                     squared += difference * difference
-                covariance = 1.0 / (squared + delta)
+                covariance = inverse_distance(squared, delta)
                 if i == j:
                     covariance += jitter
                 for m in range(j):
@@ -84,7 +85,7 @@ def released_posterior(
         for i in range(neighbours):
             if slots[action, i] < 0:
                 break
-            solved[i] = 1.0 / (np.sqrt(np.float64(squared_distances[action, i])) + delta)
+            solved[i] = inverse_distance(np.sqrt(np.float64(squared_distances[action, i])), delta)
             whitened[i] = returns[slots[action, i]]
             for j in range(i + 1):
                 squared = 0.0
@@ -93,7 +94,7 @@ def released_posterior(
                         np.float64(table_keys[slots[action, i], dimension]) - table_keys[slots[action, j], dimension]
                     )
                     squared += difference * difference
-                covariance = 1.0 / (np.sqrt(squared) + delta)
+                covariance = inverse_distance(np.sqrt(squared), delta)
                 if i == j:
                     covariance += 1.0
                 for m in range(j):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from memec.errors import MemecError
+from memec.errors import MemecError, from_extra
 from memec.report.rows import read_evaluations
 from memec.train.files import whole_file
 from memec.train.run_folder import saying_where
@@ -10,10 +10,8 @@ from memec.train.run_folder import saying_where
 
 def draw_run(folder: Path) -> Path:
     """Draw a run's greedy score over its steps, with the spread between episodes, to `curve.png` beside its data."""
-    try:
+    with from_extra("report", "Drawing"):
         import matplotlib
-    except ImportError:
-        raise MemecError("Drawing needs matplotlib: pip install 'memec[report]'.") from None
     matplotlib.use("Agg")
     matplotlib.rcParams["text.parse_math"] = False  # a name may have dollars in it
     from matplotlib import pyplot

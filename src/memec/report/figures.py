@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from memec.errors import MemecError
+from memec.errors import from_extra
 from memec.report.authors import TheirRun
 from memec.report.paper import AGENT_TITLES, short_name, title_of
 from memec.report.runs import Curve
@@ -79,10 +79,8 @@ def _draw_curve(axis: Any, curve: Curve) -> None:
 
 
 def _pyplot() -> Any:
-    try:
+    with from_extra("report", "Drawing"):
         import matplotlib
-    except ImportError:
-        raise MemecError("Drawing needs matplotlib: pip install 'memec[report]'.") from None
     matplotlib.use("Agg")
     matplotlib.rcParams["text.parse_math"] = False  # a name may have dollars in it
     matplotlib.rcParams["svg.hashsalt"] = "memec"  # the same data give the same file

@@ -8,9 +8,12 @@ from functools import lru_cache
 from math import comb, sqrt
 
 import numpy as np
-from scipy import optimize, stats
 
+from memec.errors import from_extra
 from memec.report.stats import CONFIDENCE, Estimate, Values
+
+with from_extra("report", "A report"):
+    from scipy import optimize, stats
 
 LEVEL = 0.05
 """The one level of all tests: one-sided, for and against a claim alike, after correction within a family."""

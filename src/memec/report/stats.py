@@ -8,7 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import integrate, stats
+
+from memec.errors import from_extra
+
+with from_extra("report", "A report"):
+    from scipy import integrate, stats
 
 Values = NDArray[np.float64]
 

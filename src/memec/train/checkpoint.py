@@ -10,7 +10,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt
 
 from memec.errors import MemecError
 from memec.settings import Settings
-from memec.train.files import Arrays, make_folder, read_arrays, read_outline, remove_torn, write_arrays
+from memec.train.files import Arrays, read_arrays, read_outline, remove_torn, sync_folder, write_arrays
 from memec.train.journal import Journal, Segment, segments_for
 
 KEPT = 2
@@ -85,7 +85,8 @@ class Checkpoints:
 
     def write(self, step: int, arrays: Arrays, about: dict[str, Any], new: NewRows | None = None) -> None:
         """Write a checkpoint whole, then remove what it replaces."""
-        make_folder(self._folder)
+        self._folder.mkdir(exist_ok=True)  # not those above it: whoever moved the run meanwhile took them with it
+        sync_folder(self._folder.parent)
         segments, rows = new or NewRows([], {})
         for segment, content in rows.items():
             self._digests[segment] = write_arrays(self._folder / segment.file, content, {"run": about.get("run")})
@@ -158,16 +159,16 @@ class Checkpoints:
         for old in self.files()[:-KEPT]:
             old.unlink(missing_ok=True)
         remove_torn(self._folder)
-        needed = {segment.file for file in self.files() for segment in self._needed_by(file)}
+        try:
+            needed = {segment.file for file in self.files() for segment in self._needed_by(file)}
+        except MemecError:  # damaged, or the disk fails just now: what it needs is not known
+            return
         for rows in self._folder.glob(f"rows-*{SUFFIX}"):
             if rows.name not in needed:
                 rows.unlink(missing_ok=True)
 
     def _needed_by(self, file: Path) -> list[Segment]:
-        try:
-            return list(_listed(Checkpoint({}, read_outline(file)[0], file)))
-        except MemecError:  # damaged: what it needs is of no use
-            return []
+        return list(_listed(Checkpoint({}, read_outline(file)[0], file)))
 
 
 def _refuse_other_runs(about: dict[str, Any], run: str, file: Path) -> None:

@@ -115,7 +115,7 @@ def _naming_the_evaluation(step: int) -> Generator[None]:
         yield
     except NotFiniteError as error:
         raise environment_failed(f"failed in the evaluation at step {step}: {error}") from None
-    except MemecError:
+    except (MemecError, MemoryError):
         raise
     except Exception as error:
         where = f"in the evaluation at step {step}"

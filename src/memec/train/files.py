@@ -30,9 +30,8 @@ SIZES = {name: kind.itemsize for kind, name in TYPES.items()}
 DAMAGED = "is damaged: its content does not fit its checksum."
 UNREADABLE = (
     SafetensorError, OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError,
-    MemoryError,
 )  # fmt: skip
-"""What reading a file that anybody may have written can raise."""
+"""What reading a file that anybody may have written can raise; where memory ends, that is not the file's fault."""
 LARGEST_TEXT = 500_000_000
 NOT_FOLLOWING = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Neither links, nor waiting for somebody to write into a pipe."""
@@ -83,7 +82,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(read_plain(path))
     except FileNotFoundError:
         raise MemecError(f"There is no file {path}.") from None
-    except (OSError, ValueError, RecursionError, MemoryError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MemecError(f"{path} cannot be read: {one_line(error)}.") from None
     if not isinstance(content, dict):
         raise MemecError(f"{path} cannot be read: it holds no JSON object.")
@@ -104,7 +103,7 @@ def read_plain(path: Path) -> bytes:
             raise MemecError(f"{path} is no plain file.")
         if about.st_size > LARGEST_TEXT:
             raise MemecError(f"{path} is larger than any that memec writes: {about.st_size:,} bytes.")
-        return file.read(LARGEST_TEXT)
+        return file.read(about.st_size)  # with a larger number, room for so much would be made first
 
 
 def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> str:
@@ -216,10 +215,10 @@ def _digest(arrays: Iterable[tuple[str, NDArray[Any]]], about: str) -> str:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last; some systems cannot open or sync one, and there is nothing to do there."""
+    """Make the names in a folder last; some systems do not let open or sync one, and there is nothing to do there."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
+    except PermissionError:
         return
     try:
         os.fsync(handle)

@@ -84,6 +84,8 @@ class Loop:
                 observation, reward, terminated, truncated = world.step(action)
             except MemecError as error:
                 raise environment_failed(f"failed at step {step}: {error}") from None
+            except MemoryError:  # ended in the environment by chance: not to be gone on from without its game
+                raise
             except Exception as error:
                 raise environment_failed(f"raised {type(error).__name__} at step {step}: {error}") from error
             try:
@@ -166,6 +168,8 @@ class Loop:
             self._observation = self._world.reset(seed)
         except MemecError as error:
             raise environment_failed(f"failed when it was reset after step {self.step}: {error}") from None
+        except MemoryError:
+            raise
         except Exception as error:
             when = f"when it was reset after step {self.step}"
             raise environment_failed(f"raised {type(error).__name__} {when}: {error}") from error

@@ -95,7 +95,7 @@ class Recording:
     def follow(self, events: Iterable[Event]) -> Generator[Event]:
         """Pass the events on and record them, until they end or a signal asks to stop."""
         next_save = time.monotonic() + self._settings.every_seconds
-        with StopRequest() as stop:
+        with StopRequest() as stop, self._background:
             try:
                 if self._agent.steps and not self._folder.checkpoints.files():
                     self.save()  # what was learned before this run cannot be learned again from its settings
@@ -123,6 +123,8 @@ class Recording:
                 self._end("failed", str(error))
                 raise
             except Exception as error:
+                with suppress(Exception):  # nobody else may have the folder while this one writes
+                    self._background.finish()
                 with suppress(MemecError):  # where even this cannot be written, what came first matters more
                     self._end("failed", str(error) or type(error).__name__)
                 raise

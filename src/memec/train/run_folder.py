@@ -6,18 +6,18 @@ import os
 import platform
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from io import FileIO, StringIO
 from pathlib import Path
 from typing import Any, Literal
 
-from memec.errors import MemecError
+from memec.errors import MemecError, one_line
 from memec.train.checkpoint import Checkpoints
 from memec.train.events import Episode, Evaluation, Event
-from memec.train.files import make_folder, read_json, remove_torn, sync_folder, whole_file, write_json
+from memec.train.files import make_folder, read_json, read_plain, remove_torn, sync_folder, whole_file, write_json
 from memec.train.lock import alone_with
 
 FORMAT = 1
@@ -34,6 +34,7 @@ class RunFolder:
         self.path = path
         self.checkpoints = Checkpoints(path / "checkpoint")
         self._written: dict[str, FileIO] = {}
+        self._lock: int | None = None
 
     @classmethod
     def create(cls, path: Path, settings: dict[str, Any], **about: Any) -> "RunFolder":
@@ -53,7 +54,7 @@ class RunFolder:
                 "started": _now(),
                 **about,
                 "settings": settings,
-                "versions": {"python": platform.python_version()} | {name: version(name) for name in VERSIONS_OF},
+                "versions": _versions(),
             }
             with saying_where(path):
                 write_json(path / "run.json", record | {"digest": _digest_of(record)})
@@ -83,6 +84,7 @@ class RunFolder:
 
     def update(self, **changes: Any) -> None:
         """Write changes into run.json."""
+        self._refuse_if_moved()
         with saying_where(self.path):
             record = self.record() | changes
             write_json(self.path / "run.json", record | {"digest": _digest_of(record)})
@@ -91,6 +93,11 @@ class RunFolder:
         """Write down how the run ended, and what it took."""
         self.update(status=status, reason=reason, signal=signal, ended=_now(), **cost)
         self._close()
+
+    def keep_traceback(self, text: str) -> None:
+        """Leave what broke the run in `error.log`."""
+        self._refuse_if_moved()
+        (self.path / "error.log").write_text(text)
 
     def add(self, event: Event) -> None:
         """Append an episode or an evaluation to its file."""
@@ -108,6 +115,7 @@ class RunFolder:
 
     def positions(self) -> dict[str, list[Any]]:
         """Return how long each CSV file is and the digest of its content."""
+        self._refuse_if_moved()
         positions: dict[str, list[Any]] = {}
         with saying_where(self.path):
             for name in COLUMNS:
@@ -135,7 +143,12 @@ class RunFolder:
             if not isinstance(length, int) or length < 0:
                 raise ValueError(f"{length!r} is no length")
             file = self.path / name
-            content = file.read_bytes() if file.is_file() else b""
+            try:
+                content = read_plain(file)
+            except FileNotFoundError:
+                content = b""
+            except OSError as error:
+                raise MemecError(f"{file} cannot be read: {one_line(error)}.") from None
             if _digest(content[:length]) != digest:
                 raise MemecError(f"{file} is not the file this run wrote: put it back to go on.")
         with saying_where(self.path):
@@ -148,9 +161,20 @@ class RunFolder:
         refusal = f"Another process is working on {self.path}: let it finish or stop it."
         with ExitStack() as held:
             with saying_where(self.path):
-                held.enter_context(alone_with(self.path / ".lock", refusal=refusal))
+                self._lock = held.enter_context(alone_with(self.path / ".lock", refusal=refusal))
             held.enter_context(self._closing())
             yield
+
+    def _refuse_if_moved(self) -> None:
+        """Where the folder was moved while it was held, another run may be at its place by now."""
+        if self._lock is None:
+            return
+        try:
+            moved = not os.path.samestat(os.fstat(self._lock), (self.path / ".lock").stat())
+        except FileNotFoundError:
+            moved = True
+        if moved:
+            raise MemecError(f"{self.path} was moved or removed while it was written: go on from where it is now.")
 
     def _refuse_if_used(self) -> None:
         if any((self.path / name).exists() for name in ("run.json", *COLUMNS)):
@@ -187,6 +211,7 @@ class RunFolder:
             yield
         finally:
             self._close()
+            self._lock = None
 
     def _close(self) -> None:
         for handle in self._written.values():
@@ -201,6 +226,15 @@ def saying_where(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise MemecError(f"The run folder {path} cannot be written: {error.strerror or error}.") from None
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of what is installed of it: not every run needs a network or an emulator."""
+    versions = {"python": platform.python_version()}
+    for name in VERSIONS_OF:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
 
 
 def _line(row: Iterable[Any]) -> bytes:

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from memec.errors import MemecError
+from memec.errors import MemecError, from_extra
 from memec.train.events import Episode, Evaluation, Event
 
 FLUSH_SECONDS = 10
@@ -14,11 +14,9 @@ class TensorBoard:
     """Writes event files, by the package of that name alone: no other framework is imported."""
 
     def __init__(self, folder: Path) -> None:
-        try:
+        with from_extra("tensorboard", "Writing event files"):
             from tensorboard.compat.proto import event_pb2, summary_pb2
             from tensorboard.summary.writer.event_file_writer import EventFileWriter
-        except ImportError:
-            raise MemecError("TensorBoard's files need its package: pip install 'memec[tensorboard]'.") from None
         if folder.is_symlink():
             raise MemecError(f"{folder} is a link to another place: put what it points to in its place.")
         self._folder = folder

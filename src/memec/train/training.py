@@ -7,10 +7,8 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import gymnasium
-
 from memec.envs.recorded import EnvironmentSettings
-from memec.envs.world import World, make, make_again
+from memec.envs.world import World, make_again
 from memec.errors import MemecError, unknown_name
 from memec.settings import Settings
 from memec.train.checkpoint import CheckpointSettings
@@ -127,50 +125,14 @@ def _keeping_what_broke(folder: RunFolder | None) -> Iterator[None]:
         yield
     except Exception as error:
         if folder is not None:
-            with suppress(OSError):
-                (folder.path / "error.log").write_text("".join(traceback.format_exception(error)))
+            with suppress(OSError, MemecError):
+                folder.keep_traceback("".join(traceback.format_exception(error)))
         raise
 
 
 def evaluation_worlds_like(record: EnvironmentSettings, kind: str, episodes: int) -> list[World]:
     """Make as many worlds of a record as evaluations play in at once."""
     return [make_again(record, training=False) for _ in range(worlds_for_evaluation(kind, episodes))]
-
-
-def worlds_to_evaluate_in(env: Any, world: World, settings: TrainingSettings) -> list[World]:
-    """Return the worlds that evaluations are played in: of the environment given for it, or like the one learned in."""
-    if not settings.evaluate_every_steps:
-        return []
-    if isinstance(env, World):
-        return [env]
-    if isinstance(env, gymnasium.Env):
-        return [make(env, training=False)]
-    kind, episodes = world.observation.kind, settings.evaluation_episodes
-    if env is None and world.recorded.lost is None:
-        return evaluation_worlds_like(world.recorded, kind, episodes)
-    count = worlds_for_evaluation(kind, episodes)
-    if env is not None:
-        return [make(env, training=False) for _ in range(count)]
-    with suppress(Exception):  # whatever is raised where its spec does not make it again, either
-        spec = world.environment.spec
-        if spec is not None:
-            return [make(spec, training=False) for _ in range(count)]
-    raise MemecError("To evaluate while learning in an environment of your own, pass evaluation_env as well.")
-
-
-def settings_to_go_on_with(folder: RunFolder, steps: int, evaluate_every: int, environments: int) -> TrainingSettings:
-    """Return a run's own settings, but for the number of steps: with others it would not go on exactly."""
-    recorded = TrainingSettings.read(folder.record()["settings"].get("training"))
-    if evaluate_every not in (0, recorded.evaluate_every_steps):
-        raise MemecError(
-            f"A resumed run keeps its settings: {folder.path} is evaluated every {recorded.evaluate_every_steps} steps."
-        )
-    if environments != recorded.environments:
-        raise MemecError(
-            f"A resumed run keeps its settings: {folder.path} plays in {recorded.environments} environments at once, "
-            f"and this agent in {environments}."
-        )
-    return recorded.changed({"steps": steps})
 
 
 def log_named(name: str | None, path: Path) -> TensorBoard | None:

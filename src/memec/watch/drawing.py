@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from memec.envs.rooms import AGENT_COLOUR, FLOOR_COLOUR, GOAL_COLOUR, WALL_COLOUR, Room
 from memec.envs.world import World
+from memec.errors import from_extra
 from memec.frames import are_pixels
 from memec.watch.episode import Picture
 
@@ -17,7 +18,8 @@ PIXELS_PER_CELL = 12
 
 def png(picture: Picture, largest_side: int | None = None) -> bytes:
     """Return a picture as a PNG file, reduced to a largest side where asked."""
-    import cv2  # a third of a second to import
+    with from_extra("watch", "A picture"):
+        import cv2  # a third of a second to import
 
     if largest_side is not None and max(picture.shape[:2]) > largest_side:
         scale = largest_side / max(picture.shape[:2])

@@ -10,10 +10,11 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from memec.errors import MemecError
+from memec.errors import MemecError, from_extra
 from memec.train import RunFolder
 from memec.watch.explorer import Explorer
 from memec.watch.live import live
+from memec.watch.several import Board, SeveralRuns, runs_below
 from memec.watch.trained import Names
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ HEADERS = {
 }
 PAGE_FILES = {
     "/": ("memec.watch", "static/watch.html", "text/html; charset=utf-8"),
+    "/ask.js": ("memec.watch", "static/ask.js", "text/javascript; charset=utf-8"),
     "/watch.js": ("memec.watch", "static/watch.js", "text/javascript; charset=utf-8"),
     "/explorer.js": ("memec.watch", "static/explorer.js", "text/javascript; charset=utf-8"),
     "/maps.js": ("memec.watch", "static/maps.js", "text/javascript; charset=utf-8"),
@@ -46,6 +48,11 @@ PAGE_FILES = {
     "/style.css": ("memec.report", "static/style.css", "text/css; charset=utf-8"),
     "/theme.js": ("memec.report", "static/theme.js", "text/javascript; charset=utf-8"),
     "/plotly.js": ("memec.report", "static/plotly.js", "text/javascript; charset=utf-8"),
+}
+LIST_FILES = {
+    "/": ("memec.watch", "static/runs.html", "text/html; charset=utf-8"),
+    "/runs.js": ("memec.watch", "static/runs.js", "text/javascript; charset=utf-8"),
+    **{name: PAGE_FILES[name] for name in ("/ask.js", "/watch.css", "/style.css", "/theme.js", "/plotly.js")},
 }
 
 
@@ -57,20 +64,20 @@ def watch(
     parts: Names = None,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the page of a run until Ctrl-C; with port 0 the system chooses a free one."""
-    try:
+    """Serve the page of a run, or of a folder of runs, until Ctrl-C; with port 0 the system chooses a free one."""
+    with from_extra("watch", "Watching"):
         import starlette  # noqa: F401
         from uvicorn import Config
 
         from memec.watch.serving import Connection, Server
-    except ImportError as error:
-        raise MemecError(f"Watching needs {error.name}: pip install 'memec[watch]'.") from None
-    RunFolder.open(run).record()
+    several = not (run / "run.json").exists() and bool(runs_below(run))
+    if not several:
+        RunFolder.open(run).record()
     with _listening(port) as listener:
         port = listener.getsockname()[1]
-        explorers = Explorers(run, env, parts)
+        served: SeveralRuns | OneRun = list_of(run, env, parts) if several else OneRun(run, Explorers(run, env, parts))
         config = Config(
-            application(run, port, explorers),
+            Guard(served, port),
             http=Connection,
             log_level="critical",
             access_log=False,
@@ -81,11 +88,42 @@ def watch(
         )
         say(f"Watching {run} at http://{LOOPBACK}:{port}/ (Ctrl-C stops)")
         with suppress(KeyboardInterrupt):
-            Server(config, explorers.stop).run(sockets=[listener])
+            Server(config, served.stop).run(sockets=[listener])
+
+
+class OneRun:
+    """The application of one run."""
+
+    def __init__(self, run: Path, explorers: "Explorers") -> None:
+        from starlette.responses import JSONResponse
+
+        answers = {path: explorers.in_turn(answer) for path, answer in explorers.answers().items()}
+        self._pages = _pages(PAGE_FILES, {"/api/live": lambda _: JSONResponse(live(run)), **answers})
+        self.stop = explorers.stop
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer one request."""
+        await self._pages(scope, receive, send)
+
+
+def list_of(folder: Path, env: str | None, parts: Names) -> SeveralRuns:
+    """Return the application of a folder of runs."""
+    from starlette.responses import JSONResponse
+
+    def page_of(run: Path) -> tuple["ASGIApp", Callable[[], None]]:
+        one = OneRun(run, Explorers(run, env, parts))
+        return one, one.stop
+
+    board = Board(folder)
+    return SeveralRuns(folder, _pages(LIST_FILES, {"/api/runs": lambda _: JSONResponse(board.look())}), page_of)
 
 
 def application(run: Path, port: int, explorers: "Explorers") -> "ASGIApp":
-    """Return the web application; it answers only to this machine's own names with this port."""
+    """Return the web application of a run; it answers only to this machine's own names with this port."""
+    return Guard(OneRun(run, explorers), port)
+
+
+def _pages(page_files: dict[str, tuple[str, str, str]], answers: dict[str, Any]) -> "ASGIApp":
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse
     from starlette.routing import Route
@@ -93,12 +131,10 @@ def application(run: Path, port: int, explorers: "Explorers") -> "ASGIApp":
     def mistake(_: "Request", error: Exception) -> "Response":
         return JSONResponse({"error": str(error)})  # the page shows it; any other status would fill the console
 
-    routes = [Route(path, _page_file(*file), methods=["GET"]) for path, file in PAGE_FILES.items()]
-    routes.append(Route("/api/live", lambda _: JSONResponse(live(run)), methods=["GET"]))
-    for path, answer in explorers.answers().items():
-        routes.append(Route(path, explorers.in_turn(answer), methods=["GET"]))
+    routes = [Route(path, _page_file(*file), methods=["GET"]) for path, file in page_files.items()]
+    routes += [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
     app: Starlette = Starlette(routes=routes, exception_handlers={MemecError: mistake})
-    return Guard(app, port)
+    return app
 
 
 class Guard:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from memec.errors import MemecError, unknown_name
+from memec.errors import MemecError, from_extra, unknown_name
 from memec.train.files import whole_file
 from memec.train.seeds import Seeds
 from memec.watch.episode import Picture, Seen, play
@@ -57,10 +57,8 @@ def record_video(
 
 
 def _write(file: Path, pictures: Iterator[Picture], rate: float, encoder: dict[str, Any]) -> None:
-    try:
+    with from_extra("watch", "A video"):
         from imageio_ffmpeg import write_frames
-    except ImportError:
-        raise MemecError("Videos need ffmpeg, which comes with: pip install 'memec[watch]'.") from None
     first = next(pictures)
     height, width = first.shape[:2]
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +77,8 @@ def _write(file: Path, pictures: Iterator[Picture], rate: float, encoder: dict[s
 
 def _captioned(seen: Seen, step: int, names: list[str]) -> Picture:
     """Draw the picture at a readable size, and below it what happens."""
-    import cv2  # a third of a second to import
+    with from_extra("watch", "A video"):
+        import cv2  # a third of a second to import
 
     if seen.picture is None:
         raise MemecError("This environment cannot be filmed: it draws no rgb_array.")

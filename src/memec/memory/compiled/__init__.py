@@ -1,0 +1,1 @@
+"""Compiled pieces that more than one search is made of: arrays in, arrays out, one idea each."""
