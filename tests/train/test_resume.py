@@ -15,6 +15,7 @@ import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
 from memec.agents import MFEC, NEC
+from memec.agents.file import FORMAT
 from memec.errors import MemecError
 from memec.train import Evaluation, RunFolder, Tick
 from memec.train.checkpoint import CheckpointSettings
@@ -147,7 +148,7 @@ def test_a_second_process_on_the_same_run_is_told_so(tmp_path: Path) -> None:
     assert agent().learn(1_000, resume=tmp_path / "run").steps == 1_000
 
 
-@pytest.mark.parametrize(("kind", "sentence"), [(2, "newer memec"), (0, "cannot read"), ("x", "cannot read")])
+@pytest.mark.parametrize(("kind", "sentence"), [(FORMAT + 1, "newer memec"), (0, "cannot read"), ("x", "cannot read")])
 def test_another_format_is_refused_in_one_sentence(
     kind: Any, sentence: str, memec: Memec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

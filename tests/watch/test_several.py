@@ -58,7 +58,7 @@ def test_the_list_opens_each_run_and_shows_the_bad_one(page: Any, address: str, 
     page.select_option("#environment", "memec/FourRoom-v0")
     page.wait_for_selector("#curve .plot-container")
     page.click("text=a/seed-0")
-    page.wait_for_function("document.title.startsWith('seed-0')")
+    page.wait_for_function("() => document.title.startsWith('seed-0')")
     page.click("#play")
     page.wait_for_selector("#actions .action")
     page.go_back()

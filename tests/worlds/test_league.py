@@ -86,7 +86,7 @@ def test_a_killed_run_of_a_foreign_player_begins_anew_and_ends_as_if_nothing_had
     folder = Path("runs/worlds/cliff/tabular-q-epsilon-greedy/seed-0")
     assert read_json(folder / "run.json")["status"] == "running" and not Path("results").exists()
     assert league(*only_tabular) == 0
-    assert Path("results", file).read_text() == Path("expected", file).read_text()
+    assert Path("results", file).read_bytes() == Path("expected", file).read_bytes()
 
 
 def test_a_run_of_ours_in_a_world_of_the_league_is_resumed_by_who_named_its_module(tmp_path: Path) -> None:
