@@ -43,6 +43,9 @@ def test_an_environments_options_are_part_of_its_runs() -> None:
     [
         ({"agents": ["mfek"]}, "did you mean 'mfec'"),
         ({"agents": ["vpec"], "strategies": ["ucb"]}, "does not have"),
+        ({"strategies": ["ucb", "tompson"], "agents": ["mfec"]}, "did you mean 'thompson'"),
+        ({"evaluate_every": 0}, "makes none"),
+        ({"steps": 100, "evaluate_every": 200}, "makes none"),
         ({"seeds": 0}, "at least one seed"),
         ({"grid": ["memory.neighbours"]}, "--grid takes name=value,value"),
         ({"grid": ["memory.neighbours="]}, "--grid takes name=value,value"),

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from memec.experiments.grid import GridRun
     from memec.experiments.reproduce import Study
 
+AnyEnvironment = Annotated[
+    str,
+    typer.Argument(
+        metavar="ENV",
+        help="Any Gymnasium id, such as CartPole-v1 or module:Id.",
+        callback=look_here_too,
+        autocompletion=complete_environments,
+    ),
+]
 Workers = Annotated[int | None, typer.Option(help="Runs at a time. Default: one per core.")]
 EngineName = Annotated[str, typer.Option("--engine", help="local (processes on this machine) or ray (a cluster).")]
 Address = Annotated[str | None, typer.Option(help="ray: the cluster's address. Default: this machine.")]
@@ -86,15 +95,7 @@ def reproduce(
 
 
 def compare(
-    env: Annotated[
-        str,
-        typer.Argument(
-            metavar="ENV",
-            help="Any Gymnasium id, such as CartPole-v1 or module:Id.",
-            callback=look_here_too,
-            autocompletion=complete_environments,
-        ),
-    ],
+    env: AnyEnvironment,
     agents: Annotated[
         str | None, typer.Option(metavar="A,B", help="Agents, such as vpec,mfec. Default: the one that fits best.")
     ] = None,
@@ -132,7 +133,7 @@ def compare(
     runs = plan_comparison(
         environment_from(env, assignments),
         agents=[str(agent_here(name)) for name in names(agents) or ()] or None,
-        strategies=[str(look_here_too(name)) for name in names(strategies) or ()] or None,
+        strategies=names(strategies),
         grid=grid or (),
         seeds=seeds,
         steps=steps,
@@ -152,15 +153,7 @@ def compare(
 
 
 def tune(
-    env: Annotated[
-        str,
-        typer.Argument(
-            metavar="ENV",
-            help="Any Gymnasium id, such as CartPole-v1 or module:Id.",
-            callback=look_here_too,
-            autocompletion=complete_environments,
-        ),
-    ],
+    env: AnyEnvironment,
     agent: Annotated[
         str | None,
         typer.Option(help="The agent. Default: the one that fits best.", callback=agent_here),

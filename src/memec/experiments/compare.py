@@ -1,7 +1,6 @@
 """A comparison in any environment: agents, strategies and settings, each with the same seeds and steps."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -12,6 +11,7 @@ from memec.errors import MemecError, unknown_name
 from memec.experiments.grid import GridRun
 from memec.experiments.presets import default_agent, settings_for
 from memec.experiments.run_settings import changes_from
+from memec.explore import STRATEGIES
 
 PRESET = "compare"
 """What its runs are recorded as, so that no other report takes them for its own."""
@@ -45,6 +45,9 @@ def plan_comparison(
     for name in agents or ():
         if name not in AGENTS:
             raise unknown_name("agent", name, AGENTS)
+    for name in strategies or ():
+        if name not in STRATEGIES:
+            raise unknown_name("strategy", name, STRATEGIES)
     world = make_again(environment, training=True)
     kind = world.observation.kind
     chosen = agents or [default_agent(kind, world.observation.shape, world.actions)[0]]
@@ -66,6 +69,9 @@ def plan_comparison(
         base = base.changed({"environment": environment.model_dump(mode="json"), "training": training})
         for values in _combinations(grid):
             settings = base.changed(changes_from([*assignments, *values], agent))
+            every = settings.training.evaluate_every_steps
+            if not 0 < every <= settings.training.steps:
+                raise MemecError(f"Greedy evaluations are compared: one every {every:,} steps makes none.")
             label = "-".join(_in_a_name(value) for value in values)
             run = GridRun(short_name(environment.id), settings, PRESET, label=label, study=PRESET)
             if run.curve in settings_made:
@@ -75,7 +81,7 @@ def plan_comparison(
         raise MemecError(refused[0])
     runs = settings_made.values()
     first = min(run.seed for run in runs)
-    return [replace(run.with_seed(first + seed)) for seed in range(seeds) for run in runs]
+    return [run.with_seed(first + seed) for seed in range(seeds) for run in runs]
 
 
 def _combinations(grid: Sequence[str]) -> list[tuple[str, ...]]:

@@ -294,7 +294,8 @@ def _work_on(tuning: Tuning, deadline: float | None, number: int, say: Callable[
         trial.set_user_attr("by", f"{socket.gethostname()}:{os.getpid()}")
         state, score = _try(tuning, trial, states)
         study.tell(trial.number, score, state=state)
-        if state == states.FAIL and _judged(study, states) == 0 and len(study.trials) >= UNJUDGED:
+        failed = len(study.get_trials(deepcopy=False, states=[states.FAIL]))
+        if failed >= UNJUDGED + _judged(study, states):
             return  # what fails whatever the values are is no matter of settings
         judged = _judged(study, states)
         left = (time.monotonic() - began) / max(judged - at_first, 1) * (tuning.trials - judged)
